@@ -1,0 +1,55 @@
+"""What the workers share: read a problem, time one fit, write what it cost and how it predicts.
+
+A worker runs in the environment of the method it drives, so nothing here asks for more than
+NumPy and SciPy.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+NOISE = 0.5  # where the peers' noise starts, in units of the latent function
+
+
+class Fit(NamedTuple):
+    seconds: float  # the whole fit as its user feels it; imports are not counted
+    compiling: float  # the part of it that went into tracing and compiling
+    cpu_seconds: float  # of the whole fit, over all threads: a busy machine does not change it
+    iterations: int
+    log_likelihood: Callable  # (X_test, y_test) -> (m,) log predictive probabilities
+
+
+def work(fits):
+    """Run the worker: ``method problem.npz result.json`` on the command line."""
+    method, source, target = sys.argv[1:]
+    with np.load(source) as problem:
+        X, y, X_test, y_test = (problem[key] for key in ("X", "y", "X_test", "y_test"))
+    fit = fits[method](X, y, int(y_test.max()) + 1)
+    row = {
+        "seconds": fit.seconds - fit.compiling,
+        "seconds_with_compiling": fit.seconds,
+        "cpu_seconds": fit.cpu_seconds,
+        "iterations": fit.iterations,
+        "nlpl": float(-np.mean(fit.log_likelihood(X_test, y_test))),
+    }
+    Path(target).write_text(json.dumps(row))
+
+
+def timed(call):
+    """``call()`` with the seconds by the clock and the seconds of processor it took."""
+    clock, cpu = time.perf_counter(), time.process_time()
+    value = call()
+    return value, time.perf_counter() - clock, time.process_time() - cpu
+
+
+def frequency_thresholds(y, levels, noise=NOISE):
+    """Thresholds that give the observed frequencies under a latent prior of unit variance."""
+    # One row more in every level, so that a level nobody chose keeps a finite interval.
+    counts = np.bincount(y, minlength=levels) + (np.bincount(y, minlength=levels).min() == 0)
+    return np.sqrt(1 + noise**2) * ndtri(np.cumsum(counts)[:-1] / counts.sum())

@@ -1,0 +1,131 @@
+"""What every ordinal classifier shares: the order of its labels and what follows from it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .. import levels as _levels
+
+__all__ = ["OrdinalClassifier", "check_weights", "rows_of"]
+
+
+class OrdinalClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier whose labels have an order.
+
+    Subclasses have parameters ``levels`` and ``decision`` and a method ``predict_level_proba``; in
+    ``fit`` they call ``_learn_levels``.
+    """
+
+    levels: Any
+    decision: str
+
+    def _learn_levels(self, y: Any) -> np.ndarray:
+        """Find the order of the labels, warn if it is only the alphabet's, return ranks."""
+        order = _levels.resolve(y, self.levels)
+        if order.guessed:
+            listed = ", ".join(repr(str(level)) for level in order.levels)
+            warnings.warn(
+                f"The labels are text and no order was stated, so they are taken in alphabetical "
+                f"order: {listed}. State the order, lowest first, with levels=[{listed}] "
+                "(rearranged), or pass an ordered pandas Categorical or a polars Enum.",
+                UserWarning,
+                stacklevel=3,
+            )
+        self._order = order
+        self.levels_ = order.levels
+        self.classes_ = order.classes
+        return order.encode(y)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Most probable level of each row, or the median one (``decision``).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        y : ndarray of shape (n,)
+        """
+        proba = self.predict_level_proba(X)
+        if self.decision == "median":
+            ranks = np.argmax(np.cumsum(proba, axis=1) >= 0.5, axis=1)
+        else:
+            ranks = np.argmax(proba, axis=1)
+        return self._order.decode(ranks)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each label, columns in the order of ``classes_`` (sorted).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        proba : ndarray of shape (n, K)
+
+        See Also
+        --------
+        predict_level_proba : columns in order of level.
+        """
+        return self.predict_level_proba(X)[:, self._order.columns]
+
+    def predict_level_proba(self, X: Any, *, cumulative: bool = False) -> np.ndarray:
+        """Probability of each level, columns in the order of ``levels_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        cumulative : bool, default=False
+            Probability of each level *or a lower one* instead.
+
+        Returns
+        -------
+        proba : ndarray of shape (n, K)
+        """
+        check_is_fitted(self)
+        proba = self._level_proba(X)
+        return np.minimum(np.cumsum(proba, axis=1), 1.0) if cumulative else proba
+
+    def _level_proba(self, X: Any) -> np.ndarray:
+        raise NotImplementedError
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # scikit-learn's accuracy check uses blobs whose classes lie in no order.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def check_weights(weights: Any, n: int) -> np.ndarray:
+    """Sample weights as floats, one a row; ones if None."""
+    if weights is None:
+        return np.ones(n)
+    checked = np.asarray(weights, dtype=np.float64)
+    if checked.shape != (n,):
+        raise ValueError(
+            f"sample_weight has shape {checked.shape}, but there are {n} rows; pass one weight "
+            "for each."
+        )
+    if not np.all((checked >= 0) & (checked < np.inf)):
+        raise ValueError(
+            "sample_weight holds negative, infinite or missing values; use 0 to drop a row."
+        )
+    if not np.any(checked > 0):
+        raise ValueError("all sample weights are zero: there is nothing to learn from.")
+    return checked
+
+
+def rows_of(y: Any, checked: np.ndarray, kept: np.ndarray) -> Any:
+    """The labels of some rows, in the container that may carry their order."""
+    if getattr(y, "dtype", None) is None or getattr(y, "ndim", 1) != 1:
+        y = checked  # a list, or a column that scikit-learn has flattened
+    if len(kept) == len(checked):
+        return y
+    return y.iloc[kept] if hasattr(y, "iloc") else y[kept]

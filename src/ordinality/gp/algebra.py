@@ -1,0 +1,413 @@
+"""What every kernel is, and how kernels combine.
+
+A kernel is a frozen value with three maps: inputs to covariance, inputs to its diagonal, and
+back again, from a matrix of derivatives dL/dK to the derivatives in the logarithms of its
+parameters. The way back is a contraction, so no array of size n x n x d ever exists. Sums and
+products of kernels are kernels; a number in such an expression is a `Constant`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["BOXES", "Array", "Constant", "Kernel", "Product", "Sum", "by_rows", "matrix"]
+
+Array = NDArray[np.float64]
+
+#: Where the optimiser looks for the logarithm of each kind of parameter, for standardised
+#: features. A length scale of exp(9) = 8000 spreads is a constant in that feature and one of
+#: exp(-7) = 1/1000 spread tells all rows apart, so nothing is lost outside; ``relevance`` goes
+#: as low as 1 / length_scale**2 does.
+BOXES = {
+    "length_scale": (-7.0, 9.0),
+    "relevance": (-18.0, 9.0),
+    "variance": (-9.0, 9.0),
+    "alpha": (-5.0, 9.0),
+    "offset": (-9.0, 9.0),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Kernel:
+    """A covariance function; the contract of all classes in this module's family.
+
+    ``kernel(X, Y=None)`` is a new C-contiguous (n, m) matrix, exactly symmetric without `Y`;
+    ``kernel.diag(X)`` is its diagonal, to the last bit; ``kernel.pullback(X, G, K=None)``
+    is ``sum_ij G_ij dK_ij / dtheta`` for a symmetric `G`. `theta` holds the logarithms of the
+    learnt parameters in the order they are read. Kernels compare and hash by value.
+    """
+
+    learnt: ClassVar[tuple[str, ...]] = ()  # fields that theta holds, in order
+    per_feature: ClassVar[str] = ""  # the one of them that may be a vector (ARD)
+    _inputs: ClassVar[str] = "features"
+
+    __array_ufunc__ = None  # so that np.float64(2.0) * kernel reaches __rmul__
+
+    def __post_init__(self) -> None:
+        for name in self.learnt:
+            value = _positive(type(self).__name__, name, getattr(self, name))
+            if np.ndim(value) and name != self.per_feature:
+                raise ValueError(f"{type(self).__name__} takes one {name}, got {value!r}.")
+            object.__setattr__(self, name, value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Copies and unpickled arrays come back writeable; a frozen value must not.
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
+        """Covariance of the rows of `X` with those of `Y` (of `X` itself when left out)."""
+        raise NotImplementedError(f"{type(self).__name__} does not define its covariance.")
+
+    def diag(self, X: ArrayLike) -> Array:
+        """Prior variance of each row of `X`, shape (n,)."""
+        raise NotImplementedError(f"{type(self).__name__} does not define its diagonal.")
+
+    def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
+        """Gradient in `theta` of a function with dL/dK = `G`, shape (n_theta,).
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+        G : array of shape (n, n)
+            Symmetric, both triangles filled.
+        K : array of shape (n, n), optional
+            ``kernel(X)``, where the caller still has it; saves its recomputation.
+        """
+        return np.zeros(0)
+
+    @property
+    def theta(self) -> Array:
+        """Logarithms of the learnt parameters, shape (n_theta,)."""
+        values = [np.atleast_1d(getattr(self, name)) for name in self.learnt]
+        return np.log(np.concatenate([np.zeros(0), *values]))
+
+    def with_theta(self, theta: ArrayLike) -> Self:
+        """The same kernel with other parameters."""
+        values = np.exp(self._fitting(theta))
+        changes: dict[str, Any] = {}
+        for name in self.learnt:
+            old = getattr(self, name)
+            new, values = np.split(values, [np.size(old)])
+            changes[name] = new if np.ndim(old) else float(new[0])
+        return replace(self, **changes)
+
+    def _fitting(self, theta: ArrayLike) -> Array:
+        theta = np.asarray(theta, dtype=np.float64)
+        if theta.shape != (self.n_theta,):
+            raise ValueError(
+                f"theta has shape {theta.shape}, but {self!r} has {self.n_theta} learnt "
+                "parameters; pass one logarithm for each, in the order of `theta_names`."
+            )
+        return theta
+
+    @property
+    def n_theta(self) -> int:
+        """Number of learnt parameters."""
+        return len(self.theta_kinds)
+
+    @property
+    def theta_kinds(self) -> tuple[str, ...]:
+        """What each entry of `theta` is the logarithm of, a key of `BOXES` (or "foreign")."""
+        sizes = ((name, np.size(getattr(self, name))) for name in self.learnt)
+        return tuple(name for name, size in sizes for _ in range(size))
+
+    @property
+    def theta_names(self) -> list[str]:
+        """A distinct name for each entry of `theta`: ``"alpha"``, ``"length_scale[3]"``."""
+        names = []
+        for name in self.learnt:
+            value = getattr(self, name)
+            entries = [f"{name}[{i}]" for i in range(np.size(value))]
+            names += entries if np.ndim(value) else [name]
+        return names
+
+    @property
+    def bounds(self) -> Array:
+        """Box for `theta`, shape (n_theta, 2): `BOXES`, widened to hold the present value."""
+        box = np.array([BOXES[kind] for kind in self.theta_kinds]).reshape(-1, 2)
+        return np.column_stack(
+            [np.minimum(box[:, 0], self.theta), np.maximum(box[:, 1], self.theta)]
+        )
+
+    @property
+    def inputs(self) -> str:
+        """What a row of `X` is: "features" (may be rescaled), "ratings" (as they are, entries
+        may be missing) or "gram" (covariances with the training items)."""
+        return self._inputs
+
+    def prepared(self, X: ArrayLike) -> Self:
+        """The same kernel, fit to be used on training inputs `X`."""
+        return self
+
+    def check(self, d: int) -> None:
+        """Raise a ValueError unless the kernel can take rows of `d` features."""
+        value = getattr(self, self.per_feature, 0.0)
+        if np.ndim(value) and np.size(value) != d:
+            what = self.per_feature.replace("_", " ")
+            raise ValueError(
+                f"{type(self).__name__} has {np.size(value)} {what}s but X has {d} features; "
+                f"pass one {what} for each feature, or a single number for all of them."
+            )
+
+    def with_ard(self, d: int) -> Self:
+        """The same kernel with a length scale or relevance for each of `d` features."""
+        self.check(d)
+        if not self.per_feature:
+            return self
+        value = np.broadcast_to(getattr(self, self.per_feature), d)
+        return replace(self, **{self.per_feature: value})
+
+    def feature_relevance(self, d: int) -> Array:
+        """How much each of `d` features matters, shape (d,).
+
+        The weight of a feature's squares or products inside the kernel: 1 / length_scale**2,
+        or the relevance of a linear kernel. Sums and products add up their parts; a constant
+        adds nothing; NaN for kernels that do not look at features one by one.
+        """
+        return np.zeros(d)
+
+    def __add__(self, other: Kernel | float) -> Sum:
+        return Sum((self, _as_kernel(other)))
+
+    def __radd__(self, other: float) -> Sum:
+        return Sum((_as_kernel(other), self))
+
+    def __mul__(self, other: Kernel | float) -> Product:
+        return Product((self, _as_kernel(other)))
+
+    def __rmul__(self, other: float) -> Product:
+        return Product((_as_kernel(other), self))
+
+    def _key(self) -> tuple[Any, ...]:
+        values = (getattr(self, field.name) for field in fields(self))
+        return tuple(v.tobytes() if isinstance(v, np.ndarray) else v for v in values)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._key()))
+
+    def __repr__(self) -> str:
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        shown = (
+            f"{name}={v.tolist() if isinstance(v, np.ndarray) else v!r}" for name, v in values
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Constant(Kernel):
+    """``k(x, x') = variance``: a shared shift in a sum, a signal variance in a product.
+
+    Examples
+    --------
+    >>> from ordinality.kernels import Constant, Gaussian
+    >>> 2.0 * Gaussian() == Constant(2.0) * Gaussian()
+    True
+    """
+
+    variance: float = 1.0
+
+    learnt = ("variance",)
+
+    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
+        n = len(matrix(X))
+        return np.full((n, n if Y is None else len(matrix(Y))), self.variance)
+
+    def diag(self, X: ArrayLike) -> Array:
+        return np.full(len(matrix(X)), self.variance)
+
+    def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
+        return np.array([self.variance * G.sum()])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Compound(Kernel):
+    """Several kernels joined by one operation; nested ones of the same kind are flattened."""
+
+    parts: tuple[Kernel, ...]
+
+    join: ClassVar[np.ufunc]
+
+    def __post_init__(self) -> None:
+        flat: list[Kernel] = []
+        for part in self.parts:
+            flat += part.parts if isinstance(part, type(self)) else [_as_kernel(part)]
+        if not flat:
+            raise ValueError(f"{type(self).__name__} needs at least one kernel, got none.")
+        object.__setattr__(self, "parts", tuple(flat))
+
+    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
+        n = len(matrix(X))
+        shape = (n, n if Y is None else len(matrix(Y)))
+        return self._joined((_value(part, X, Y) for part in self.parts), shape)
+
+    def diag(self, X: ArrayLike) -> Array:
+        return self._joined((part.diag(X) for part in self.parts), (len(matrix(X)),))
+
+    def _joined(self, values: Iterable[Array | float], shape: tuple[int, ...]) -> Array:
+        total: Any = None
+        for value in values:
+            # Every matrix is new, so one of the two can take the result.
+            out = next((a for a in (value, total) if isinstance(a, np.ndarray)), None)
+            total = value if total is None else self.join(total, value, out=out)
+        return total if isinstance(total, np.ndarray) else np.full(shape, total)
+
+    @property
+    def theta(self) -> Array:
+        return np.concatenate([part.theta for part in self.parts])
+
+    def with_theta(self, theta: ArrayLike) -> Self:
+        ends = np.cumsum([part.n_theta for part in self.parts])
+        pieces = np.split(self._fitting(theta), ends[:-1])
+        return self._map(lambda part: part.with_theta(pieces.pop(0)))
+
+    def _map(self, change: Any) -> Self:
+        return replace(self, parts=tuple(change(part) for part in self.parts))
+
+    @property
+    def theta_kinds(self) -> tuple[str, ...]:
+        return tuple(kind for part in self.parts for kind in part.theta_kinds)
+
+    @property
+    def theta_names(self) -> list[str]:
+        """As for single kernels; where two parts would clash, led by the part's position."""
+        pairs = [(i, name) for i, part in enumerate(self.parts) for name in part.theta_names]
+        names = [name for _, name in pairs]
+        return names if len(set(names)) == len(names) else [f"{i}.{name}" for i, name in pairs]
+
+    @property
+    def bounds(self) -> Array:
+        return np.concatenate([part.bounds for part in self.parts])
+
+    @property
+    def inputs(self) -> str:
+        """That of the parts; a sum of kernels of features and of something else is that else."""
+        return next((p.inputs for p in self.parts if p.inputs != "features"), "features")
+
+    def prepared(self, X: ArrayLike) -> Self:
+        return self._map(lambda part: part.prepared(X))
+
+    def check(self, d: int) -> None:
+        for part in self.parts:
+            part.check(d)
+
+    def with_ard(self, d: int) -> Self:
+        return self._map(lambda part: part.with_ard(d))
+
+    def feature_relevance(self, d: int) -> Array:
+        return np.sum([part.feature_relevance(d) for part in self.parts], axis=0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sum(_Compound):
+    """Sum of kernels, written ``a + b``: independent functions added.
+
+    Examples
+    --------
+    >>> from ordinality.kernels import Gaussian, Linear
+    >>> kernel = Linear() + 0.5 * Gaussian(2.0)
+    >>> kernel.theta_names
+    ['relevance', 'variance', 'length_scale']
+    """
+
+    join = np.add
+
+    def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
+        return np.concatenate([part.pullback(X, G) for part in self.parts])
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self.parts))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Product(_Compound):
+    """Product of kernels, written ``a * b``.
+
+    Examples
+    --------
+    >>> from ordinality.kernels import Constant, Gaussian
+    >>> Constant(2.0) * Gaussian([1.0, 3.0])
+    Constant(variance=2.0) * Gaussian(length_scale=[1.0, 3.0])
+    """
+
+    join = np.multiply
+
+    def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
+        scale = math.prod(part.variance for part in self.parts if isinstance(part, Constant))
+        factors = [part for part in self.parts if not isinstance(part, Constant)]
+        if not factors:
+            return np.full(self.n_theta, scale * G.sum())
+        if len(factors) == 1 and K is not None:
+            values = [K / scale] if scale != 1.0 else [K]
+        else:
+            values = [factor(X) for factor in factors]
+        G = by_rows(G)
+        gradients = []
+        for i, factor in enumerate(factors):
+            # dL/dK_i; the scale waits until the end, being a number and not a matrix.
+            G_i = math.prod(values[:i] + values[i + 1 :], start=G)
+            gradients.append(scale * factor.pullback(X, G_i, values[i]))
+        total = np.array([scale * np.vdot(G_i, values[-1])])  # = sum(G * K)
+        rest = iter(gradients)
+        ordered = (total if isinstance(p, Constant) else next(rest) for p in self.parts)
+        return np.concatenate(list(ordered))
+
+    def __repr__(self) -> str:
+        return " * ".join(f"({p!r})" if isinstance(p, Sum) else repr(p) for p in self.parts)
+
+
+def matrix(X: ArrayLike) -> Array:
+    """`X` as a float64 matrix of rows of features."""
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2:
+        raise ValueError(
+            f"X has shape {X.shape}, but kernels take one row per item, (n, d); "
+            "use X.reshape(-1, 1) for a single feature."
+        )
+    return X
+
+
+def by_rows(symmetric: Array) -> Array:
+    """A symmetric matrix with contiguous rows; LAPACK leaves Fortran order, by columns."""
+    return symmetric.T if symmetric.flags.f_contiguous else np.ascontiguousarray(symmetric)
+
+
+def _value(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None) -> Array | float:
+    """``kernel(X, Y)``, or a mere number where every entry is the same."""
+    return kernel.variance if isinstance(kernel, Constant) else kernel(X, Y)
+
+
+def _as_kernel(value: Any) -> Kernel:
+    if isinstance(value, Kernel):
+        return value
+    if isinstance(value, Real):
+        return Constant(float(value))
+    # Not NotImplemented: scikit-learn's kernels would then wrap ours as a constant.
+    raise TypeError(
+        f"a kernel cannot be combined with {value!r}; wanted another kernel of ordinality or a "
+        "number (wrap a scikit-learn kernel as ordinality.kernels.Foreign(kernel))."
+    )
+
+
+def _positive(owner: str, name: str, value: Any) -> float | Array:
+    """A positive parameter as a float, or as a read-only vector."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.ndim > 1 or not array.size or not np.all((array > 0) & (array < np.inf)):
+        raise ValueError(f"{owner} needs {name} positive and finite, got {value!r}.")
+    if array.ndim == 0:
+        return float(array)
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,155 @@
+"""Climbing a smooth criterion whose every evaluation is dear.
+
+`climb` starts from nothing: L-BFGS-B. `refine` starts near the top with a good guess of the
+curvature: a Newton step or two with secant updates, stopped as soon as the next step promises less
+than matters. The optimisers see only ``evaluate(theta, start)``, which is handed the best
+approximation so far to start its engine from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.optimize import minimize
+
+__all__ = ["Ascent", "climb", "curvature", "refine"]
+
+
+class _Evaluated(Protocol):
+    @property
+    def theta(self) -> np.ndarray: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def gradient(self) -> np.ndarray: ...
+    @property
+    def approximation(self) -> Any: ...
+
+
+_Evaluate = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """The best evaluation of a climb."""
+
+    best: Any
+    n_evaluations: int
+    converged: bool
+
+
+class _Recorder:
+    """Evaluates, counts, keeps the best and hands its engine state on."""
+
+    def __init__(self, evaluate: _Evaluate) -> None:
+        self.evaluate = evaluate
+        self.best: Any = None
+        self.count = 0
+
+    def __call__(self, theta: np.ndarray) -> Any:
+        start = None if self.best is None else self.best.approximation.start
+        self.count += 1
+        found = self.evaluate(theta, start)
+        if self.best is None or found.value > self.best.value:
+            self.best = found
+        return found
+
+
+def climb(
+    evaluate: _Evaluate,
+    theta: np.ndarray,
+    box: np.ndarray,
+    scale: np.ndarray,
+    max_evaluations: int,
+    gain: float,
+) -> Ascent:
+    """L-BFGS-B in units of ``scale``, until two steps running gain less than ``gain``."""
+    record = _Recorder(evaluate)
+    small_steps, last = 0, -np.inf
+
+    def negative(z: np.ndarray) -> tuple[float, np.ndarray]:
+        found = record(z * scale)
+        return -found.value, -found.gradient * scale
+
+    def enough(z: np.ndarray) -> None:
+        nonlocal small_steps, last
+        small_steps = small_steps + 1 if record.best.value - last < gain else 0
+        last = record.best.value
+        if small_steps >= 2:
+            raise StopIteration
+
+    result = minimize(
+        negative, theta / scale, jac=True, method="L-BFGS-B", bounds=box / scale[:, None],
+        callback=enough, options={"maxfun": max_evaluations - 5, "maxls": 10, "ftol": 1e-12},
+    )  # fmt: skip
+    converged = bool(result.success) or small_steps >= 2
+    return Ascent(record.best, record.count, converged)
+
+
+def curvature(evaluate: _Evaluate, at: _Evaluated, box: np.ndarray) -> np.ndarray:
+    """Hessian by forward differences of the exact gradient, one evaluation a parameter."""
+    p, step = len(at.theta), 1e-3  # on logarithms: rounding and truncation both near 1e-4
+    hessian = np.empty((p, p))
+    for i in range(p):
+        # Step inwards at the upper end of the box.
+        h = -step if at.theta[i] + step > box[i, 1] else step
+        moved = at.theta.copy()
+        moved[i] += h
+        hessian[i] = (evaluate(moved, at.approximation.start).gradient - at.gradient) / h
+    return 0.5 * (hessian + hessian.T)
+
+
+def refine(
+    evaluate: _Evaluate,
+    theta: np.ndarray,
+    hessian: np.ndarray,
+    box: np.ndarray,
+    max_evaluations: int,
+    gain: float,
+) -> Ascent:
+    """Quasi-Newton ascent from a point near the top with a curvature to begin with."""
+    record = _Recorder(evaluate)
+    here = record(np.clip(theta, box[:, 0], box[:, 1]))
+    inverse = _positive_inverse(-hessian)
+    while record.count < max_evaluations:
+        free = _free(here, box)
+        step = np.where(free, inverse @ np.where(free, here.gradient, 0.0), 0.0)
+        promise = 0.5 * float(here.gradient @ step)
+        if promise < gain:
+            return Ascent(record.best, record.count, converged=True)
+        step *= min(1.0, 2.0 / np.max(np.abs(step)))  # a factor of e^2 at most in any parameter
+        there = record(np.clip(here.theta + step, box[:, 0], box[:, 1]))
+        while there.value < here.value and record.count < max_evaluations:
+            step *= 0.3
+            if 0.5 * float(here.gradient @ step) < gain:
+                return Ascent(record.best, record.count, converged=True)
+            there = record(np.clip(here.theta + step, box[:, 0], box[:, 1]))
+        inverse = _secant(inverse, there.theta - here.theta, here.gradient - there.gradient)
+        here = there
+    return Ascent(record.best, record.count, converged=False)
+
+
+def _free(at: _Evaluated, box: np.ndarray) -> np.ndarray:
+    """Parameters that may move: not at an end of the box with the gradient pointing out."""
+    low = (at.theta <= box[:, 0]) & (at.gradient < 0)
+    high = (at.theta >= box[:, 1]) & (at.gradient > 0)
+    return ~(low | high)
+
+
+def _positive_inverse(matrix: np.ndarray) -> np.ndarray:
+    """Inverse with negative or vanishing eigenvalues turned into moderate positive ones."""
+    values, vectors = np.linalg.eigh(matrix)
+    # One nat per unit squared: the curvature of a prior of unit width on a logarithm.
+    return (vectors / np.maximum(np.abs(values), 1.0)) @ vectors.T
+
+
+def _secant(inverse: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """BFGS update of the inverse curvature; skipped where the secant sees no curvature."""
+    sy = float(s @ y)
+    if sy <= 1e-10 * float(np.linalg.norm(s) * np.linalg.norm(y)):  # rounding of the product
+        return inverse
+    left = np.eye(len(s)) - np.outer(s, y) / sy
+    return left @ inverse @ left.T + np.outer(s, s) / sy

@@ -1,0 +1,239 @@
+"""Expectation propagation for interval likelihoods.
+
+Every site is refreshed at once from its cavity. For log-concave likelihoods the new precisions are
+non-negative and at most ``likelihood.max_precision``, so the posterior stays proper without a
+safeguard. Given the cavity *variances*, one parallel update is a Newton step for the means, so the
+means are polished with the factor at hand (cheap) before the next factorisation (dear).
+
+A sample weight w >= 1 is w copies of an observation, each with its own site; they are equal by
+symmetry, so one of them is stored. A weight below one is the tempered factor p^w.
+
+Minka (2001); Rasmussen & Williams (2006), section 3.6; evidence as in Chu & Ghahramani (2005).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .design import Design
+from .inference import Approximation, Settled, settle
+from .likelihoods import Jet, Ordinal
+from .posterior import Factor, factorise
+from .sequential import swept
+
+__all__ = ["ep"]
+
+_POLISH = 4  # mean-only steps per factorisation
+_PARALLEL = 60  # visits before the sequential sweeps take over
+
+
+@dataclass(frozen=True)
+class _Visit:
+    """The posterior under some sites, the cavities and what the likelihood says there."""
+
+    factor: Factor  # inverted
+    mean: np.ndarray
+    alpha: np.ndarray
+    beta: np.ndarray
+    var: np.ndarray
+    lam: np.ndarray  # cavity variance
+    mu: np.ndarray  # cavity mean
+    jet: Jet
+    proposal: np.ndarray
+    residual: float
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Prior, likelihood and labels; sites in units in which their size does not depend on noise."""
+
+    K: np.ndarray
+    likelihood: Ordinal
+    y: np.ndarray
+    copies: np.ndarray
+    power: np.ndarray | None
+
+    def sites(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Precision and shift of one copy from dimensionless x."""
+        n, s = len(self.y), self.likelihood.noise
+        return x[:n] / s**2, x[n:] / s
+
+    def pack(self, tau: np.ndarray, nu: np.ndarray) -> np.ndarray:
+        s = self.likelihood.noise
+        return np.concatenate([tau * s**2, nu * s])
+
+    def tilted(self, mu: np.ndarray, lam: np.ndarray) -> Jet:
+        return self.likelihood.log_expected(self.y, mu, lam, self.power)
+
+    def one_site(self, i: int, mu: float, lam: float) -> tuple[float, float]:
+        """Matched precision and shift of observation i alone."""
+        power = None if self.power is None else self.power[i : i + 1]
+        jet = self.likelihood.log_expected(
+            self.y[i : i + 1], np.array([mu]), np.array([lam]), power
+        )
+        d1, d2, shrink = jet.d1[0], jet.d2[0], jet.shrink[0]
+        return -d2 / shrink, (d1 - mu * d2) / shrink
+
+    def matched(self, mu: np.ndarray, jet: Jet) -> np.ndarray:
+        """Sites that give the tilted moments (MATH: tau = hh / (1 - lam hh))."""
+        return self.pack(-jet.d2 / jet.shrink, (jet.d1 - mu * jet.d2) / jet.shrink)
+
+
+def ep(
+    K: np.ndarray,
+    design: Design,
+    likelihood: Ordinal,
+    y: np.ndarray,
+    *,
+    weights: np.ndarray | None = None,
+    start: np.ndarray | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 200,
+    gradient: bool = True,
+) -> Approximation:
+    """Expectation propagation, its evidence and the exact gradient.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Prior covariance of the latent vector.
+    design : Design
+        What each observation sees of it.
+    likelihood : Ordinal
+        Thresholds and noise.
+    y : ndarray of int, shape (m,)
+        Levels, from 0.
+    weights : ndarray of shape (m,), optional
+        Sample weights, positive.
+    start : ndarray, optional
+        ``Approximation.start`` of an earlier call on a similar problem.
+    tol : float
+        Largest disagreement of site and tilted moments, dimensionless; the gradient's error is
+        of this order, the evidence's of its square.
+    max_iter : int
+        Most factorisations.
+    gradient : bool
+        Whether ``d_kernel`` is wanted.
+
+    Returns
+    -------
+    approximation : Approximation
+    """
+    weights = np.ones(len(y)) if weights is None else weights
+    power = np.minimum(weights, 1.0) if np.any(weights < 1.0) else None
+    problem = _Problem(design.covariance(K), likelihood, y, np.maximum(weights, 1.0), power)
+    x = _first_sites(problem) if start is None else start
+    ceiling = np.full(len(y), likelihood.max_precision * likelihood.noise**2)
+    memory = np.empty(problem.K.shape, order="F")
+
+    def visit(x: np.ndarray) -> _Visit:
+        return _visit(problem, x, memory, tol)
+
+    parallel = min(max_iter, _PARALLEL)
+    settled = settle(
+        visit, x, ceiling=ceiling, copies=problem.copies, mixing=1.0, tol=tol, max_iter=parallel
+    )
+    if not settled.converged and max_iter > parallel:
+        settled = _sequential(problem, visit, settled, tol, max_iter - parallel)
+    return _approximation(problem, design, settled, gradient)
+
+
+def _first_sites(problem: _Problem) -> np.ndarray:
+    """Sites matched to the prior as cavity: one free update without a factorisation."""
+    lam = np.ascontiguousarray(np.diagonal(problem.K))
+    mu = np.zeros(len(lam))
+    return problem.matched(mu, problem.tilted(mu, lam))
+
+
+def _visit(problem: _Problem, x: np.ndarray, memory: np.ndarray, tol: float) -> _Visit:
+    """Condition on the sites, leave each out in turn, match moments."""
+    K, c = problem.K, problem.copies
+    tau, nu = problem.sites(x)
+    factor = factorise(K, c * tau, memory)
+    alpha = factor.solve(c * nu)
+    mean = K @ alpha
+    factor = factor.inverted()
+    beta = factor.inverse_diagonal()
+    var = factor.variances(K, beta)
+    lam = var / (1.0 - (1.0 - beta) / c)
+    mu = mean - lam * alpha / c
+    jet = problem.tilted(mu, lam)
+    width2 = problem.likelihood.noise**2 + lam
+    gap_mean = np.sqrt(width2) * np.abs(alpha / c - jet.d1)
+    gap_var = width2 * np.abs(tau * (1.0 - (1.0 - beta) / c) + jet.d2)
+    residual = float(max(gap_mean.max(), gap_var.max()))
+    visit = _Visit(factor, mean, alpha, beta, var, lam, mu, jet, x, residual)
+    if residual < tol:
+        return visit
+    polished_mu, polished_jet = _polish(problem, visit, tau, np.sqrt(width2))
+    proposal = problem.matched(polished_mu, polished_jet)
+    return _Visit(factor, mean, alpha, beta, var, lam, mu, jet, proposal, residual)
+
+
+def _polish(
+    problem: _Problem, visit: _Visit, tau: np.ndarray, width: np.ndarray
+) -> tuple[np.ndarray, Jet]:
+    """Newton steps for the means with cavity variances and the factor held."""
+    c, lam = problem.copies, visit.lam
+    alpha, mu, jet = visit.alpha, visit.mu, visit.jet
+    gap = np.max(width * np.abs(jet.d1 - alpha / c))
+    for _ in range(_POLISH):
+        pull = (1.0 + tau * lam) * (jet.d1 - alpha / c)
+        new_alpha = alpha + visit.factor.solve(c * pull)
+        new_mu = problem.K @ new_alpha - lam * new_alpha / c
+        new_jet = problem.tilted(new_mu, lam)
+        new_gap = np.max(width * np.abs(new_jet.d1 - new_alpha / c))
+        if not new_gap < 0.5 * gap:
+            break
+        alpha, mu, jet, gap = new_alpha, new_mu, new_jet, new_gap
+    return mu, jet
+
+
+def _sequential(
+    problem: _Problem,
+    visit: Callable[[np.ndarray], _Visit],
+    settled: Settled[_Visit],
+    tol: float,
+    max_sweeps: int,
+) -> Settled[_Visit]:
+    """Sweeps of one site after another, for the rare problem on which all at once cycles."""
+    best, x = settled, settled.x
+    for sweep in range(1, max_sweeps + 1):
+        x = problem.pack(*swept(problem.K, problem.copies, *problem.sites(x), problem.one_site))
+        state = visit(x)
+        if state.residual < best.state.residual:
+            best = Settled(state, x, settled.n_iter + sweep, state.residual < tol)
+        if best.converged:
+            return best
+    return Settled(visit(best.x), best.x, settled.n_iter + max_sweeps, converged=False)
+
+
+def _approximation(problem, design, settled, gradient) -> Approximation:
+    c, visit = problem.copies, settled.state
+    tau, nu = problem.sites(settled.x)
+    terms = visit.jet.value + 0.5 * np.log1p(tau * visit.lam) - 0.5 * visit.alpha / c * visit.mu
+    log_evidence = float(np.sum(c * terms)) - visit.factor.half_log_det
+    zero = np.zeros(len(c))
+    G = None
+    if gradient:
+        G = design.pullback(visit.factor.evidence_gradient(visit.alpha, zero))
+    return Approximation(
+        tau=c * tau,
+        nu=c * nu,
+        mean=visit.mean,
+        var=visit.var,
+        alpha=visit.alpha,
+        cavity_mean=visit.mu,
+        cavity_var=visit.lam,
+        log_evidence=log_evidence,
+        d_kernel=G,
+        d_likelihood=problem.likelihood.pull(problem.y, visit.jet, c, zero, zero),
+        jet=visit.jet,
+        start=settled.x,
+        n_iter=settled.n_iter,
+        converged=settled.converged,
+        residual=visit.residual,
+    )

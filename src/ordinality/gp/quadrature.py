@@ -1,0 +1,191 @@
+"""Expectations of interval likelihoods under a Gaussian, where no closed form exists.
+
+Two integrals over ``f ~ N(mean, var)``:
+
+* ``E[log p(f)]``, the variational view, for either link;
+* ``log E[p(f)^power]``, the view of expectation propagation, for logistic noise and for sample
+  weights below one (normal noise with power one has a closed form: `_math.blurred_jets`).
+
+The integrands have features as wide as the noise. While the Gaussian is narrower than that, 32
+Gauss-Hermite nodes give full accuracy; otherwise Gauss-Legendre panels are laid between
+break-points around the mean and around each threshold, which costs about 300 points whatever
+the ratio of the widths (more Hermite nodes would not help: their error at a ratio of 10 is still
+1e-3 with 100 nodes).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .._jit import loop
+from .._math import JET, point_jet
+
+__all__ = ["expected_log_jets", "log_expected_jets"]
+
+_HERMITE_X, _HERMITE_W = np.polynomial.hermite_e.hermegauss(32)
+_HERMITE_LOGW = np.log(_HERMITE_W / _HERMITE_W.sum())
+_PANEL_X, _PANEL_W = np.polynomial.legendre.leggauss(12)
+_STEPS = np.array([0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
+_NARROW = 0.7  # standard deviation over noise up to which 32 Hermite nodes reach 1e-13
+_REACH = 9.0  # a Gaussian has 1e-19 of its mass beyond nine standard deviations
+_MAX_NODES = 64 * 12
+
+
+@loop
+def expected_log_jets(link, lower, upper, mean, var, noise):
+    """Jets of E[log p(f)] under f ~ N(mean, var), one column an observation; (11, n)."""
+    jets = np.zeros((JET, mean.size))
+    x, logw, one = np.empty(_MAX_NODES), np.empty(_MAX_NODES), np.empty(JET)
+    for i in range(mean.size):
+        sd = math.sqrt(var[i])
+        if sd == 0.0:
+            point_jet(link, lower[i], upper[i], mean[i], noise, jets[:, i])
+            continue
+        count = _nodes(lower[i], upper[i], mean[i], sd, sd, noise, x, logw)
+        for j in range(count):
+            point_jet(link, lower[i], upper[i], x[j], noise, one)
+            jets[:, i] += math.exp(logw[j]) * one
+    return jets
+
+
+@loop
+def log_expected_jets(link, lower, upper, mean, var, noise, power):
+    """Jets of log E[p(f)^power] under f ~ N(mean, var); (12, n).
+
+    The last row is the variance of f under the tilted density p^power N, in units of ``var``.
+    """
+    jets = np.empty((JET + 1, mean.size))
+    x, logw = np.empty(_MAX_NODES), np.empty(_MAX_NODES)
+    points = np.empty((_MAX_NODES, JET))
+    for i in range(mean.size):
+        if var[i] == 0.0:
+            point_jet(link, lower[i], upper[i], mean[i], noise, jets[:JET, i])
+            jets[:JET, i] *= power[i]
+            jets[JET, i] = 1.0
+            continue
+        mode, width = _tilted_mode(
+            link, lower[i], upper[i], mean[i], var[i], noise, power[i], points[0]
+        )
+        sd = math.sqrt(var[i])
+        count = _nodes(lower[i], upper[i], mode, width, sd, noise, x, logw)
+        for j in range(count):
+            point_jet(link, lower[i], upper[i], x[j], noise, points[j])
+            points[j] *= power[i]
+            # The nodes integrate against N(mode, width^2) or N(mode, var); swap it for N(mean, var).
+            reference = width if sd < _NARROW * noise else sd
+            logw[j] += points[j, 0] + 0.5 * ((x[j] - mode) / reference) ** 2
+            logw[j] += math.log(reference / sd) - 0.5 * ((x[j] - mean[i]) / sd) ** 2
+        _tilted_jet(x[:count], logw[:count], points[:count], var[i], jets[:, i])
+    return jets
+
+
+@loop
+def _nodes(lower, upper, centre, width, sd, noise, x, logw):
+    """Nodes and log weights for N(centre, width^2) if narrow, else for N(centre, sd^2)."""
+    if sd < _NARROW * noise:
+        x[: _HERMITE_X.size] = centre + width * _HERMITE_X
+        logw[: _HERMITE_X.size] = _HERMITE_LOGW
+        return _HERMITE_X.size
+    cuts = _breakpoints(lower, upper, centre, width, sd, noise)
+    count = 0
+    for k in range(cuts.size - 1):
+        half = 0.5 * (cuts[k + 1] - cuts[k])
+        if half <= 0.0:
+            continue
+        for j in range(_PANEL_X.size):
+            x[count] = cuts[k] + half * (1.0 + _PANEL_X[j])
+            z = (x[count] - centre) / sd
+            # 0.3989... = 1 / sqrt(2 pi)
+            logw[count] = math.log(0.3989422804014327 * _PANEL_W[j] * half / sd) - 0.5 * z * z
+            count += 1
+    return count
+
+
+@loop
+def _breakpoints(lower, upper, centre, width, sd, noise):
+    """Sorted ends of the panels within nine standard deviations of the centre."""
+    cuts = np.empty(4 * 2 * _STEPS.size + 5)
+    cuts[0], cuts[1], cuts[2] = centre - _REACH * sd, centre, centre + _REACH * sd
+    cuts[3], cuts[4] = lower, upper
+    count = 5
+    for step in _STEPS:
+        for sign in (-1.0, 1.0):
+            cuts[count] = centre + sign * step * sd
+            cuts[count + 1] = centre + sign * step * width
+            cuts[count + 2] = lower + sign * step * noise
+            cuts[count + 3] = upper + sign * step * noise
+            count += 4
+    np.minimum(np.maximum(cuts, cuts[0]), cuts[2], cuts)
+    cuts.sort()
+    return cuts
+
+
+@loop
+def _tilted_mode(link, lower, upper, mean, var, noise, power, jet):
+    """Mode of p(f)^power N(f; mean, var) and the width of the peak, by safeguarded Newton.
+
+    The slope decreases in f and changes sign between the mean and the nearest point of the
+    interval, so bisection always has a bracket to fall back on.
+    """
+    near = min(max(mean, lower), upper)
+    low, high = min(mean, near) - 9.0 * noise, max(mean, near) + 9.0 * noise
+    f, curvature = mean, 1.0 / var
+    for _ in range(60):
+        point_jet(link, lower, upper, f, noise, jet)
+        slope = power * jet[1] - (f - mean) / var
+        curvature = 1.0 / var - power * jet[2]
+        if slope > 0.0:
+            low = f
+        else:
+            high = f
+        step = slope / curvature
+        # A mode within a thousandth of the peak's width is near enough to centre nodes on.
+        if abs(step) * math.sqrt(curvature) < 1e-3:
+            break
+        f = f + step if low < f + step < high else 0.5 * (low + high)
+    return f, 1.0 / math.sqrt(curvature)
+
+
+@loop
+def _tilted_jet(x, logw, points, var, out):
+    """Cumulants of the derivatives of log p under the tilted density (Faa di Bruno for log E)."""
+    top = logw.max()
+    w = np.exp(logw - top)
+    total = w.sum()
+    w /= total
+    means = np.zeros(JET)
+    centre = 0.0
+    for j in range(w.size):
+        means += w[j] * points[j]
+        centre += w[j] * x[j]
+    spread = e11 = e111 = e1111 = e21 = e31 = e22 = e211 = 0.0
+    for j in range(w.size):
+        a, b, c = points[j, 1] - means[1], points[j, 2] - means[2], points[j, 3] - means[3]
+        spread += w[j] * (x[j] - centre) ** 2
+        e11 += w[j] * a * a
+        e111 += w[j] * a**3
+        e1111 += w[j] * a**4
+        e21 += w[j] * a * b
+        e31 += w[j] * a * c
+        e22 += w[j] * b * b
+        e211 += w[j] * a * a * b
+    out[0] = top + math.log(total)
+    out[1] = means[1]
+    out[2] = means[2] + e11
+    out[3] = means[3] + 3.0 * e21 + e111
+    out[4] = means[4] + 4.0 * e31 + 3.0 * e22 + 6.0 * e211 + e1111 - 3.0 * e11**2
+    for k in (5, 8):  # derivatives in the upper threshold and in log noise
+        p01 = p11 = p02 = p011 = 0.0
+        for j in range(w.size):
+            a, b = points[j, 1] - means[1], points[j, 2] - means[2]
+            p0, p1 = points[j, k] - means[k], points[j, k + 1] - means[k + 1]
+            p01 += w[j] * p0 * a
+            p11 += w[j] * p1 * a
+            p02 += w[j] * p0 * b
+            p011 += w[j] * p0 * a * a
+        out[k] = means[k]
+        out[k + 1] = means[k + 1] + p01
+        out[k + 2] = means[k + 2] + 2.0 * p11 + p02 + p011
+    out[JET] = spread / var

@@ -1,0 +1,263 @@
+"""Kernels of the scaled distance between two rows: Gaussian, Matern, rational quadratic.
+
+All three are a profile of ``t = -1/2 sum_l ((x_l - x'_l) / length_scale_l)**2``, and for all
+three the derivative in a log length scale is a weight, ``dk/dt``, times the squared difference
+in that feature. One pass over the lower triangle, a few rows at a time so that all stays in the
+processor's cache, therefore serves them all. Rasmussen & Williams (2006), section 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+
+from ordinality.gp.algebra import Array, Kernel, by_rows, matrix
+
+__all__ = ["Gaussian", "Matern", "RationalQuadratic", "symmetric"]
+
+_ROWS = 64  # of a block: the flat optimum between 32 and 128, for n from 500 to 4000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Stationary(Kernel):
+    length_scale: float | Array = 1.0
+
+    learnt: ClassVar[tuple[str, ...]] = ("length_scale",)
+    per_feature = "length_scale"
+
+    def _profile(self, t: Array) -> Array:
+        """The kernel as a function of `t`; may overwrite it."""
+        raise NotImplementedError
+
+    def _weights(self, t: Array) -> tuple[Array, ...]:
+        """dk/dt, then the derivative in every further entry of theta; may overwrite `t`."""
+        raise NotImplementedError
+
+    def _exponents(self, Z: Array, W: Array) -> Callable[[slice, slice], Array]:
+        """Function of a block of rows and columns that gives its part of `t`, a new array."""
+        return _by_products(Z, W)
+
+    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
+        X = matrix(X)
+        other = X if Y is None else matrix(Y)
+        Z = self._scaled(X, other)
+        W = Z if Y is None else self._scaled(other, other)
+        exponents = self._exponents(Z, W)
+        if Y is None:
+            K = symmetric(len(Z), lambda rows, cols: self._profile(exponents(rows, cols)))
+            np.fill_diagonal(K, 1.0)
+            return K
+        K = np.empty((len(Z), len(W)))
+        for rows in _row_blocks(len(K)):
+            K[rows] = self._profile(exponents(rows, slice(None)))
+        return K
+
+    def diag(self, X: ArrayLike) -> Array:
+        return np.ones(len(matrix(X)))
+
+    def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
+        X, G = matrix(X), by_rows(G)
+        Z = self._scaled(X, X)
+        exponents = self._exponents(Z, Z)
+        return self._contract(Z, G, lambda rows, cols: self._weights(exponents(rows, cols)))
+
+    def _contract(self, Z: Array, G: Array, weights: Callable[..., tuple[Array, ...]]) -> Array:
+        """Contract `G` with all derivatives, their weights coming block by block.
+
+        For a length scale that is twice ``sum_ij M_ij (z_i - z_j)**2``, where M = G * dk/dt
+        below the diagonal, or ``2 (r + c) @ z**2 - 4 z' M z`` by its row and column sums.
+        The diagonal, where derivatives vanish, stays out: it would only cancel.
+        """
+        Z1 = np.column_stack([Z, np.ones(len(Z))])
+        S, c = np.empty_like(Z1), np.zeros(len(Z1))
+        further = np.zeros(self.n_theta - np.size(self.length_scale))
+        for rows, columns in _lower_blocks(len(Z)):
+            products = [G[rows, columns] * weight for weight in weights(rows, columns)]
+            for product in products:
+                product[:, rows] = np.tril(product[:, rows], -1)
+            M, *others = products
+            S[rows] = M @ Z1[columns]
+            c[columns] += M.sum(axis=0)
+            further += [2 * other.sum() for other in others]
+        each = 2 * ((S[:, -1] + c) @ Z**2 - 2 * np.einsum("il,il->l", Z, S[:, :-1]))
+        return np.concatenate([each if np.ndim(self.length_scale) else [each.sum()], further])
+
+    def _scaled(self, X: Array, reference: Array) -> Array:
+        """Rows of `X` in units of the length scales, seen from the centre of `reference`."""
+        self.check(X.shape[1])
+        # Distances come from squares and products, whose digits a large offset would eat.
+        return (X - reference.mean(axis=0)) / self.length_scale
+
+    def feature_relevance(self, d: int) -> Array:
+        self.check(d)
+        return np.full(d, np.asarray(self.length_scale) ** -2.0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gaussian(_Stationary):
+    """``k(x, x') = exp(-1/2 sum_l ((x_l - x'_l) / length_scale_l)**2)``, infinitely smooth.
+
+    Parameters
+    ----------
+    length_scale : float or array of shape (d,), default=1.0
+        How far one must go along a feature to meet a new function value. A vector learns one
+        for each feature (automatic relevance determination).
+
+    Examples
+    --------
+    >>> from ordinality.kernels import Gaussian
+    >>> Gaussian(2.0)([[0.0], [2.0]]).round(4)
+    array([[1.    , 0.6065],
+           [0.6065, 1.    ]])
+    >>> Gaussian([0.5, 2.0]).feature_relevance(2)
+    array([4.  , 0.25])
+    """
+
+    def _profile(self, t: Array) -> Array:
+        return np.exp(t, out=t)
+
+    def _weights(self, t: Array) -> tuple[Array, ...]:
+        return (np.exp(t, out=t),)
+
+    def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
+        if K is None:
+            return super().pullback(X, G)
+        X, K = matrix(X), by_rows(K)
+        # The Gaussian is its own derivative.
+        return self._contract(self._scaled(X, X), by_rows(G), lambda r, c: (K[r, c],))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Matern(_Stationary):
+    """Functions with a stated number of derivatives: 0, 1 or 2 for `nu` 0.5, 1.5 or 2.5.
+
+    With ``r`` the distance in units of the length scales and ``s = sqrt(2 nu) r``, it is
+    ``exp(-s)``, ``(1 + s) exp(-s)`` or ``(1 + s + s**2 / 3) exp(-s)``.
+
+    Parameters
+    ----------
+    length_scale : float or array of shape (d,), default=1.0
+    nu : {0.5, 1.5, 2.5}, default=2.5
+        Not learnt. The limit of large `nu` is `Gaussian`.
+
+    Examples
+    --------
+    >>> from ordinality.kernels import Matern
+    >>> Matern(nu=0.5)([[0.0]], [[1.0], [2.0]]).round(4)
+    array([[0.3679, 0.1353]])
+    """
+
+    nu: float = 2.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.nu not in (0.5, 1.5, 2.5):
+            raise ValueError(
+                f"Matern has a closed form for nu 0.5, 1.5 and 2.5, got {self.nu!r}; "
+                "use one of these, or Gaussian for a very smooth function."
+            )
+        object.__setattr__(self, "nu", float(self.nu))
+
+    def _exponents(self, Z: Array, W: Array) -> Callable[[slice, slice], Array]:
+        if self.nu > 0.5:
+            return _by_products(Z, W)
+        # exp(-r) has a kink at r = 0: an error of 1e-16 in r**2, harmless elsewhere, would be
+        # one of 1e-8 in k between equal rows. So square differences, not products.
+        return lambda rows, columns: -0.5 * cdist(Z[rows], W[columns], "sqeuclidean")
+
+    def _scaled_distance(self, t: Array) -> Array:
+        t *= -4.0 * self.nu
+        return np.sqrt(t, out=t)
+
+    def _profile(self, t: Array) -> Array:
+        s = self._scaled_distance(t)
+        k = np.exp(-s)
+        if self.nu == 1.5:
+            k *= 1.0 + s
+        elif self.nu == 2.5:
+            k *= 1.0 + s * (1.0 + s / 3.0)
+        return k
+
+    def _weights(self, t: Array) -> tuple[Array, ...]:
+        s = self._scaled_distance(t)
+        k = np.exp(-s)
+        if self.nu == 0.5:
+            # exp(-r) / r; equal rows have no difference to weigh.
+            return (np.divide(k, s, out=np.zeros_like(s), where=s > 0),)
+        k *= 3.0 if self.nu == 1.5 else (5.0 / 3.0) * (1.0 + s)
+        return (k,)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RationalQuadratic(_Stationary):
+    """``k(x, x') = (1 + r**2 / (2 alpha))**-alpha``, Gaussians of many length scales mixed.
+
+    Here ``r`` is the distance in units of the length scales. Large `alpha` gives `Gaussian`.
+
+    Parameters
+    ----------
+    length_scale : float or array of shape (d,), default=1.0
+    alpha : float, default=1.0
+
+    Examples
+    --------
+    >>> from ordinality.kernels import RationalQuadratic
+    >>> RationalQuadratic(alpha=0.5)([[0.0]], [[0.0], [1.0]]).round(4)
+    array([[1.    , 0.7071]])
+    """
+
+    alpha: float = 1.0
+
+    learnt = ("length_scale", "alpha")
+
+    def _profile(self, t: Array) -> Array:
+        t /= -self.alpha
+        np.log1p(t, out=t)
+        t *= -self.alpha
+        return np.exp(t, out=t)
+
+    def _weights(self, t: Array) -> tuple[Array, ...]:
+        t /= -self.alpha  # u - 1, where k = u**-alpha
+        log_u = np.log1p(t)
+        slope = np.exp((-self.alpha - 1.0) * log_u)
+        u = t + 1.0
+        return slope, self.alpha * slope * (t - u * log_u)
+
+
+def _by_products(Z: Array, W: Array) -> Callable[[slice, slice], Array]:
+    """``t_ij = -|z_i - w_j|**2 / 2 = z_i @ w_j - |z_i|**2 / 2 - |w_j|**2 / 2``, one product."""
+    half_z, half_w = (0.5 * np.einsum("il,il->i", V, V) for V in (Z, W))
+    left = np.column_stack([Z, half_z, np.ones(len(Z))])
+    right = np.column_stack([W, -np.ones(len(W)), -half_w]).T
+
+    def block(rows: slice, columns: slice) -> Array:
+        t = left[rows] @ right[:, columns]
+        return np.minimum(t, 0.0, out=t)  # rounding may leave a small positive number
+
+    return block
+
+
+def symmetric(n: int, block: Callable[[slice, slice], Array]) -> Array:
+    """An exactly symmetric (n, n) matrix from blocks of its lower triangle."""
+    K = np.empty((n, n))
+    for rows, columns in _lower_blocks(n):
+        K[rows, columns] = block(rows, columns)
+        K[: rows.start, rows] = K[rows, : rows.start].T
+        K[rows, rows] = np.tril(K[rows, rows]) + np.tril(K[rows, rows], -1).T
+    return K
+
+
+def _lower_blocks(n: int) -> Iterator[tuple[slice, slice]]:
+    """Bands of rows with the columns up to their diagonal."""
+    for rows in _row_blocks(n):
+        yield rows, slice(0, rows.stop)
+
+
+def _row_blocks(n: int) -> Iterator[slice]:
+    for start in range(0, n, _ROWS):
+        yield slice(start, min(start + _ROWS, n))

@@ -1,0 +1,344 @@
+"""Labels and ranks, thresholds and their free parameters, scores and levels.
+
+A model sees ranks 0..K-1; a person sees labels such as ``"low" < "mid" < "high"``. `Order`
+holds the one list that joins them, lowest first, and remembers where it came from. Nothing here
+warns: `Order.guessed` reports that strings were merely sorted, and whoever speaks to the person
+decides what to say.
+
+The K-1 thresholds must increase. Written as the first one and the logarithms of the gaps
+(Chu & Ghahramani, 2005) they are free, and an optimiser may move them anywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "Order",
+    "as_labels",
+    "check_thresholds",
+    "free_to_thresholds",
+    "order_of",
+    "rank_from_scores",
+    "resolve",
+    "threshold_signs",
+    "thresholds_to_free",
+]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Ranks = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)  # == on arrays has no single truth value
+class Order:
+    """Labels in order, lowest first.
+
+    Parameters
+    ----------
+    levels : ndarray of shape (K,)
+        The distinct labels.
+    source : {"stated", "carried", "sorted"}
+        Whether the caller listed them, the labels brought them along (an ordered pandas
+        Categorical, a polars Enum), or they are the distinct labels sorted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> order = Order(np.array(["low", "mid", "high"]), "stated")
+    >>> order.encode(["high", "low"])
+    array([2, 0])
+    >>> order.decode([2, 0]).tolist()
+    ['high', 'low']
+    """
+
+    levels: Array
+    source: Literal["stated", "carried", "sorted"]
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels, K."""
+        return int(self.levels.size)
+
+    @property
+    def guessed(self) -> bool:
+        """Whether the order is only the alphabet's: worth a warning."""
+        return self.source == "sorted" and _is_text(self.levels)
+
+    @property
+    def classes(self) -> Array:
+        """The labels as scikit-learn lists them: sorted."""
+        return self.levels[self.columns]
+
+    @property
+    def columns(self) -> NDArray[np.intp]:
+        """Index that takes columns in order of level to columns in order of `classes`."""
+        return np.argsort(self.levels)
+
+    def encode(self, y: Any) -> Ranks:
+        """Ranks 0..K-1 of the labels `y`; a label outside the order is an error."""
+        labels = as_labels(y)
+        if _is_text(labels) != _is_text(self.levels):
+            raise self._unknown(labels, labels[0])
+        columns = self.columns
+        # A label above all others is searched to K; clipped, it fails the comparison below.
+        at = np.searchsorted(self.levels, labels, sorter=columns).clip(max=self.n_levels - 1)
+        ranks: Ranks = columns[at]
+        extra = labels[self.levels[ranks] != labels]
+        if extra.size:
+            raise self._unknown(labels, extra[0])
+        return ranks
+
+    def decode(self, ranks: ArrayLike) -> Array:
+        """Labels of `ranks`; the inverse of `encode`."""
+        return self.levels[np.asarray(ranks, dtype=np.int64)]
+
+    def _unknown(self, labels: Array, found: Any) -> ValueError:
+        message = (
+            f"y contains {found.item()!r}, which is not one of the declared levels "
+            f"{self.levels.tolist()}; "
+        )
+        codes = labels.dtype.kind in "iu" and _is_text(self.levels)
+        if codes and set(labels.tolist()) <= set(range(self.n_levels)):
+            return ValueError(
+                message + "it looks like a code for a label: some scikit-learn tools (voting, "
+                "bagging, cross_val_predict with method='predict_proba') number the labels "
+                "alphabetically before fit. Number them by level yourself, 0 for the lowest, "
+                "and leave `levels` out."
+            )
+        return ValueError(
+            message + "add it to `levels` at its place in the order, or drop those rows."
+        )
+
+
+def resolve(y: Any, levels: Any = None) -> Order:
+    """Find the order of the labels to learn from.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Integers, integral floats, booleans or strings; NumPy, pandas, polars or a list.
+    levels : array-like of shape (K,), default=None
+        The labels, lowest first. By default the order that `y` carries, else its distinct
+        labels sorted. Declared levels that `y` does not hold keep their place.
+
+    Returns
+    -------
+    Order
+        At least two levels, of which `y` holds at least two.
+
+    Examples
+    --------
+    >>> resolve([3, 1, 5, 1]).levels
+    array([1, 3, 5])
+    >>> resolve(["mid", "low"], levels=["low", "mid", "high"]).n_levels
+    3
+    >>> resolve(["mid", "low"]).guessed
+    True
+    """
+    order = order_of(y, levels=levels)
+    seen = order.decode(np.unique(order.encode(y)))
+    if seen.size < 2:
+        raise ValueError(
+            f"y contains only one class, {seen[0].item()!r}; learning an order needs rows of "
+            "at least two levels."
+        )
+    return order
+
+
+def order_of(*labels: Any, levels: Any = None) -> Order:
+    """Order of one or more sets of labels taken together, by the rule of `resolve`.
+
+    Unlike `resolve` it accepts labels that are all alike: a test set may hold one level only.
+
+    Examples
+    --------
+    >>> order_of([1, 1], [4, 2]).levels
+    array([1, 2, 4])
+    """
+    if levels is not None:
+        return Order(_distinct(levels), "stated")
+    for y in labels:
+        carried = _read(y)[1]
+        if carried is not None:
+            return Order(as_labels(carried, "the list of categories of y"), "carried")
+    # Concatenated as objects: NumPy would turn numbers beside text into text.
+    parts = [np.unique(as_labels(y)).astype(object) for y in labels]
+    values = np.unique(as_labels(np.concatenate(parts)))
+    if values.dtype.kind == "f" and np.any(values % 1):
+        raise ValueError(
+            "Unknown label type: continuous. Ordered levels are wanted, but y contains "
+            f"{values[values % 1 != 0][0]}; cut y into levels first, for instance with "
+            "numpy.digitize, or, if its values are the levels, list them in `levels`."
+        )
+    return Order(values, "sorted")
+
+
+def as_labels(values: Any, name: str = "y") -> Array:
+    """One-dimensional array of numbers, booleans or strings; anything else is an error.
+
+    Examples
+    --------
+    >>> as_labels(["low", "high"]).dtype.kind
+    'U'
+    """
+    array = _read(values)[0]
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name} must be one-dimensional, a label for each place, but it has shape "
+            f"{array.shape}; pass a list or a single column."
+        )
+    if array.size == 0:
+        raise ValueError(f"{name} is empty; at least one label is needed.")
+    if array.dtype.kind in "OT":
+        array = _typed(array, name)
+    if array.dtype.kind not in "biufU":
+        raise ValueError(
+            f"{name} holds values of type {array.dtype}; labels must be numbers or text, so "
+            "convert them first."
+        )
+    if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
+        raise _not_a_label(array, int(np.argmin(np.isfinite(array))), name)
+    return array
+
+
+def _read(values: Any) -> tuple[Array, Any]:
+    """Labels as an array, and the order they carry (None where they carry none)."""
+    if isinstance(values, np.ndarray):
+        return values, None
+    if isinstance(values, list | tuple):
+        # As objects: np.asarray(["low", nan]) would make the missing label the text "nan".
+        return np.array(values, dtype=object), None
+    import narwhals as nw
+
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    dtype = getattr(series, "dtype", None)
+    # narwhals reads a Series, and shows an ordered pandas Categorical as an Enum; a bare
+    # pandas Categorical or Index passes through with the dtype of pandas.
+    ordered = isinstance(dtype, nw.Enum) or getattr(dtype, "ordered", False)
+    array = series.to_numpy() if isinstance(series, nw.Series) else np.asarray(values)
+    return array, list(getattr(dtype, "categories", ())) if ordered else None
+
+
+def _typed(array: Array, name: str) -> Array:
+    """Array of objects, all text or all numbers, as an array of that type."""
+    for i, value in enumerate(array):
+        is_number = isinstance(value, Real | np.bool_) and not isnan(value)
+        if not (is_number or isinstance(value, str)):
+            raise _not_a_label(array, i, name)
+    is_text = np.array([isinstance(value, str) for value in array])
+    if is_text.any() and not is_text.all():
+        raise ValueError(
+            f"{name} mixes text and numbers, such as {array[is_text][0]!r} and "
+            f"{array[~is_text][0]!r}; write all labels as one or the other."
+        )
+    return np.array(array.tolist())
+
+
+def _not_a_label(array: Array, at: int, name: str) -> ValueError:
+    return ValueError(
+        f"{name} contains {array[at]} at position {at}; a label must be text or a finite "
+        "number. Drop places without a label; write labels of other kinds as text."
+    )
+
+
+def _distinct(levels: Any) -> Array:
+    """Declared levels: two or more, none twice."""
+    values = as_labels(levels, "levels")
+    distinct, counts = np.unique(values, return_counts=True)
+    if distinct.size < values.size:
+        raise ValueError(
+            f"levels lists {distinct[counts > 1][0].item()!r} more than once; list every label "
+            "once, lowest first."
+        )
+    if values.size < 2:
+        raise ValueError(
+            f"levels lists only one class, {values[0].item()!r}; an order needs at least two."
+        )
+    return values
+
+
+def _is_text(labels: Array) -> bool:
+    return labels.dtype.kind == "U"
+
+
+def check_thresholds(thresholds: ArrayLike, n_levels: int) -> Floats:
+    """Thresholds between `n_levels` levels as a float array, or an error that says why not.
+
+    Examples
+    --------
+    >>> check_thresholds([-1, 2], n_levels=3)
+    array([-1.,  2.])
+    """
+    values = np.asarray(thresholds, dtype=np.float64)
+    if values.shape != (n_levels - 1,):
+        raise ValueError(
+            f"thresholds has shape {values.shape}, but {n_levels} levels are divided by "
+            f"{n_levels - 1} thresholds, shape {(n_levels - 1,)}."
+        )
+    if not np.all(np.isfinite(values)):
+        raise ValueError(
+            f"thresholds must be finite, but they are {values.tolist()}; the outer two, minus "
+            "and plus infinity, are implied, so leave them out."
+        )
+    if np.any(np.diff(values) <= 0):
+        raise ValueError(
+            f"thresholds must increase, but they are {values.tolist()}; sort them, and part "
+            "those that are equal."
+        )
+    return values
+
+
+def thresholds_to_free(thresholds: ArrayLike) -> Floats:
+    """First threshold and logarithms of the gaps: K-1 numbers without constraints.
+
+    Examples
+    --------
+    >>> thresholds_to_free([-1.0, 0.0, 1.0])
+    array([-1.,  0.,  0.])
+    """
+    values = check_thresholds(thresholds, np.size(thresholds) + 1)
+    return np.concatenate([values[:1], np.log(np.diff(values))])
+
+
+def free_to_thresholds(free: ArrayLike) -> Floats:
+    """Increasing thresholds from free parameters; the inverse of `thresholds_to_free`.
+
+    Examples
+    --------
+    >>> free_to_thresholds([-1.0, 0.0, 0.0])
+    array([-1.,  0.,  1.])
+    """
+    values = np.asarray(free, dtype=np.float64)
+    return np.cumsum(np.concatenate([values[:1], np.exp(values[1:])]))
+
+
+def rank_from_scores(scores: ArrayLike, thresholds: ArrayLike) -> Ranks:
+    """Rank ``k`` where ``thresholds[k-1] < score <= thresholds[k]``.
+
+    Examples
+    --------
+    >>> rank_from_scores([-3.0, 0.0, 0.1, 9.0], thresholds=[0.0, 1.0])
+    array([0, 0, 1, 2])
+    """
+    return np.searchsorted(np.asarray(thresholds), np.asarray(scores), side="left")
+
+
+def threshold_signs(n_levels: int) -> Floats:
+    """On which side of each threshold a rank lies: +1 above, -1 below; shape (K, K-1).
+
+    Examples
+    --------
+    >>> threshold_signs(3)
+    array([[-1., -1.],
+           [ 1., -1.],
+           [ 1.,  1.]])
+    """
+    above = np.arange(n_levels)[:, None] > np.arange(n_levels - 1)
+    return np.where(above, 1.0, -1.0)

@@ -1,0 +1,53 @@
+"""How good predictions of ordered labels are.
+
+Functions of labels take ``(y_true, y_pred)``; functions of probabilities ``(y_true, proba)``
+with the columns of ``proba``, shape (n, K), in order of level. Two keywords mean the same
+everywhere. ``levels`` lists the labels, lowest first. By default the order is the one that the
+labels carry (ordered Categorical, Enum), or the numbers sorted; text without an order is
+refused, for the alphabet is hardly ever the order meant. A level that no label shows has no
+place unless it is listed: from 1 to 5 is one step if only they occur, and four with
+``levels=[1, 2, 3, 4, 5]``.
+``sample_weight`` counts a row that many times. A number that the data do not define, such as a
+correlation with a constant, is NaN.
+
+`scorer` turns a name into what scikit-learn's ``scoring=`` wants, and finds the order itself.
+"""
+
+from ordinality.metrics.labels import (
+    kendall_tau,
+    linear_kappa,
+    macro_mae,
+    max_mae,
+    mean_absolute_error,
+    off_by_one_accuracy,
+    quadratic_kappa,
+    spearman,
+    zero_one_error,
+)
+from ordinality.metrics.probabilities import (
+    Reliability,
+    log_score,
+    ordinal_c_index,
+    ranked_probability_score,
+    reliability,
+)
+from ordinality.metrics.scoring import Scorer, scorer
+
+__all__ = [
+    "Reliability",
+    "Scorer",
+    "kendall_tau",
+    "linear_kappa",
+    "log_score",
+    "macro_mae",
+    "max_mae",
+    "mean_absolute_error",
+    "off_by_one_accuracy",
+    "ordinal_c_index",
+    "quadratic_kappa",
+    "ranked_probability_score",
+    "reliability",
+    "scorer",
+    "spearman",
+    "zero_one_error",
+]

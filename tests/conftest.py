@@ -1,0 +1,25 @@
+"""What tests share: the folder of published data, and reference values."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Folder of published data sets, named by ORDINALITY_DATA; tests without it are skipped."""
+    folder = os.environ.get("ORDINALITY_DATA")
+    if not folder:
+        pytest.skip("ORDINALITY_DATA does not name a folder of data sets")
+    path = Path(folder)
+    if not path.is_dir():  # a typing error must not turn into silence
+        pytest.fail(f"ORDINALITY_DATA names {folder}, which is not a folder")
+    return path
+
+
+@pytest.fixture(scope="session")
+def vectors() -> dict:
+    """Reference values in many digits; each says in the file how it was computed."""
+    return json.loads((Path(__file__).parent / "vectors.json").read_text(encoding="utf-8"))

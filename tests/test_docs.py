@@ -1,0 +1,92 @@
+"""What the documents promise: examples that run, true names, commands that are tested."""
+
+import doctest
+import os
+import re
+import subprocess
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import ordinality
+from ordinality.cli import COMMANDS, main
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.FAIL_FAST
+
+TRY = (
+    'python3 -m venv .venv && .venv/bin/pip install -q ".[cli]" && '
+    ".venv/bin/ordinality fit examples/wine.csv --target rating"
+)
+TEST = 'python3 -m venv .venv && .venv/bin/pip install -q -e ".[dev]" && .venv/bin/pytest'
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_the_examples_of_a_page_run(page, monkeypatch):
+    monkeypatch.chdir(ROOT)  # as a reader would try them
+    # A closing fence is no output: blank lines in its place keep the line numbers.
+    text = re.sub(r"^```.*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    said = []
+    doctest.DocTestRunner(optionflags=FLAGS).run(test, out=said.append)
+    assert not said, "".join(said)
+
+
+def test_the_readme_shows_what_the_command_prints(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    (shown,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
+    printed = CliRunner().invoke(main, TRY.split("/bin/ordinality ")[1].split()).stdout
+    for ours, theirs in zip(shown.split(), printed.split(), strict=True):
+        # Another BLAS moves the last digit that is shown.
+        if re.fullmatch(r"-?[\d.]+", ours):
+            assert float(theirs) == pytest.approx(float(ours), rel=0.02, abs=0.002)
+        else:
+            assert theirs == ours
+
+
+@pytest.mark.parametrize("command", [TRY, TEST], ids=["try", "test"])
+def test_the_readme_shows_each_set_up_command_on_one_line_once(command):
+    assert README.splitlines().count(command) == 1
+
+
+def test_the_checks_run_the_test_command_of_the_readme():
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    (reading,) = re.findall(r'test_command="\$\((.*)\)"', script)
+    found = subprocess.run(
+        ["bash", "-c", reading], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout == TEST + "\n"
+
+
+def public_names():
+    yield from ordinality.__all__
+    for module in ("kernels", "metrics", "levels"):
+        yield from (f"{module}.{name}" for name in getattr(ordinality, module).__all__)
+
+
+def test_every_public_name_and_command_appears_in_the_documents():
+    words = set(re.findall(r"\w+", " ".join(p.read_text(encoding="utf-8") for p in PAGES)))
+    names = {name.rpartition(".")[2] for name in public_names()}
+    assert not names - words, "say in README.md or docs what these are for"
+    spoken = " ".join(p.read_text(encoding="utf-8") for p in PAGES)
+    assert all(f"ordinality {command}" in spoken for command in COMMANDS)
+
+
+def test_the_version_has_an_entry_in_the_changelog():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## {ordinality.__version__}" in changelog
+
+
+def test_the_notation_names_modules_that_exist():
+    text = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
+    for module in set(re.findall(r"`(ordinality(?:\.\w+)+)`", text)):
+        try:
+            import_module(module)
+        except ModuleNotFoundError:
+            home, _, name = module.rpartition(".")
+            assert hasattr(import_module(home), name), module
