@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import types
+from collections.abc import Callable
 from typing import Any
 
 __all__ = ["loop"]
@@ -38,7 +39,7 @@ class loop:  # noqa: N801 - a decorator, spelt as one
     6.0
     """
 
-    def __init__(self, function: types.FunctionType) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self._function = function
 
@@ -53,6 +54,7 @@ class loop:  # noqa: N801 - a decorator, spelt as one
         # numba looks names up in the function's globals and must find dispatchers there, so
         # it is given a copy of the function in which the loops it calls are compiled ones.
         function = self._function
+        assert isinstance(function, types.FunctionType)
         names = function.__code__.co_names
         called = {
             name: value.compiled

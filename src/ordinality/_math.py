@@ -2,12 +2,13 @@
 
 A level is seen when a noisy latent value falls between two thresholds. With normal noise
 everything an inference engine may ask about such a likelihood (derivatives in the latent value,
-in the noise and in a threshold) is a cumulant of a *truncated normal*: shifting the latent value
-tilts the truncated density exponentially, so log P is a cumulant generating function minus a
-parabola. With logistic noise the same quantities are products of sigmoids.
+in the noise and in a threshold) is a cumulant of a *truncated normal*: shifting the latent
+value tilts the truncated density exponentially, so log P is a cumulant generating function
+minus a parabola. With logistic noise the same quantities are products of sigmoids.
 
 The tempting ways lose digits: ``Phi(u) - Phi(l)`` in the right tail, ``u - l`` for narrow
-intervals, ``1 - variance`` in the far tail. Three branches cure all of them, see `_normal_cumulants`.
+intervals, ``1 - variance`` in the far tail. Three branches cure all of them, see
+`_normal_cumulants`.
 
 Every function here returns *jets*: arrays whose rows are named by the constants below.
 """
@@ -24,8 +25,9 @@ __all__ = ["JET", "LOGIT", "PROBIT", "blurred_jets", "interval_jets", "point_jet
 
 PROBIT, LOGIT = 0, 1
 
-# Rows of a jet: log p; its first four derivatives in the latent value; then (log p, first, second
-# derivative) differentiated once more in the upper threshold, and in the log of the noise.
+# Rows of a jet: log p; its first four derivatives in the latent value; then (log p, first,
+# second derivative) differentiated once more in the upper threshold, and in the log of the
+# noise.
 JET = 11
 
 _HALF_LOG_2PI = 0.9189385332046727
@@ -225,7 +227,7 @@ def _narrow(w, c):
 
 @loop
 def _tail(l, w, c):  # noqa: E741
-    """The interval lies at l > 0: quadrature in t = x - l, cut where exp(-(l + t/2) t) < e^-90."""
+    """The interval lies at l > 0: quadrature in t = x - l, as deep as the mass reaches."""
     depth = min(w, 2.0 * _TAIL_DEPTH / (l + math.sqrt(l * l + 2.0 * _TAIL_DEPTH)))
     i0 = i1 = 0.0
     mass = np.empty(_TAIL_X.size)

@@ -17,7 +17,7 @@ __all__ = ["OrdinalClassifier", "check_weights", "rows_of"]
 class OrdinalClassifier(ClassifierMixin, BaseEstimator):
     """A classifier whose labels have an order.
 
-    Subclasses have parameters ``levels`` and ``decision`` and a method ``predict_level_proba``; in
+    Subclasses have parameters ``levels`` and ``decision`` and a method ``_level_proba``; in
     ``fit`` they call ``_learn_levels``.
     """
 
@@ -30,9 +30,10 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
         if order.guessed:
             listed = ", ".join(repr(str(level)) for level in order.levels)
             warnings.warn(
-                f"The labels are text and no order was stated, so they are taken in alphabetical "
-                f"order: {listed}. State the order, lowest first, with levels=[{listed}] "
-                "(rearranged), or pass an ordered pandas Categorical or a polars Enum.",
+                "The labels are text and no order was stated, so they are taken in "
+                f"alphabetical order: {listed}. State the order, lowest first, with "
+                f"levels=[{listed}] (rearranged), or pass an ordered pandas Categorical or a "
+                "polars Enum.",
                 UserWarning,
                 stacklevel=3,
             )

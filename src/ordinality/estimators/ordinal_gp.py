@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,8 @@ class OrdinalGP(OrdinalClassifier):
     link : {"probit", "logit"}, default="probit"
         Normal or logistic noise.
     hyperprior : "weak", None or mapping, default="weak"
-        Prior of the learnt parameters. "weak" keeps small samples from overfitting; None is pure
-        evidence; a mapping gives standard deviations (or (centre, sd) pairs) by kind of
+        Prior of the learnt parameters. "weak" keeps small samples from overfitting; None is
+        pure evidence; a mapping gives standard deviations (or (centre, sd) pairs) by kind of
         parameter, see `ordinality.gp.hyperpriors`.
     standardize : bool, default=True
         Whether features are shifted and scaled to unit spread first.
@@ -206,7 +207,8 @@ class OrdinalGP(OrdinalClassifier):
         Parameters
         ----------
         theta : array-like, default=None
-            ``[kernel_.theta, log noise, thresholds[0], log diff(thresholds)]``; None is the fit.
+            ``[kernel_.theta, log noise, thresholds[0], log diff(thresholds)]``; None is the
+            fit.
         eval_gradient : bool, default=False
             Whether the gradient in theta is wanted too.
 
@@ -298,11 +300,11 @@ class OrdinalGP(OrdinalClassifier):
                 )
         for name in ("noise", "tol"):
             value = getattr(self, name)
-            if not (np.isscalar(value) and np.isreal(value) and 0 < value < np.inf):
+            if not (isinstance(value, Real) and 0 < float(value) < np.inf):
                 raise ValueError(f"{name}={value!r} must be a number above zero, such as 1.0.")
         for name, least in (("restarts", 0), ("max_iter", 1), ("max_evaluations", 1)):
             value = getattr(self, name)
-            if not (isinstance(value, (int, np.integer)) and value >= least):
+            if not (isinstance(value, Integral) and int(value) >= least):
                 raise ValueError(f"{name}={value!r} must be a whole number, {least} or more.")
 
     def _learn_scaling(self, X: np.ndarray, weights: np.ndarray, inputs: str) -> np.ndarray:

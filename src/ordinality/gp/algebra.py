@@ -139,8 +139,11 @@ class Kernel:
 
     @property
     def inputs(self) -> str:
-        """What a row of `X` is: "features" (may be rescaled), "ratings" (as they are, entries
-        may be missing) or "gram" (covariances with the training items)."""
+        """What a row of `X` is.
+
+        "features" may be rescaled; "ratings" are as they are and entries may be missing; "gram"
+        are covariances with the training items.
+        """
         return self._inputs
 
     def prepared(self, X: ArrayLike) -> Self:
@@ -291,7 +294,7 @@ class _Compound(Kernel):
 
     @property
     def inputs(self) -> str:
-        """That of the parts; a sum of kernels of features and of something else is that else."""
+        """That of the parts; features joined with something else count as that."""
         return next((p.inputs for p in self.parts if p.inputs != "features"), "features")
 
     def prepared(self, X: ArrayLike) -> Self:

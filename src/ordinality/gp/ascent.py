@@ -1,8 +1,8 @@
 """Climbing a smooth criterion whose every evaluation is dear.
 
 `climb` starts from nothing: L-BFGS-B. `refine` starts near the top with a good guess of the
-curvature: a Newton step or two with secant updates, stopped as soon as the next step promises less
-than matters. The optimisers see only ``evaluate(theta, start)``, which is handed the best
+curvature: a Newton step or two with secant updates, stopped as soon as the next step promises
+less than matters. The optimisers see only ``evaluate(theta, start)``, which is handed the best
 approximation so far to start its engine from.
 """
 

@@ -1,8 +1,8 @@
 """What an observation sees of the latent vector.
 
-Observation ``i`` sees ``h_i = a_i' g`` of a latent vector ``g ~ N(0, K)``; the rows ``a_i`` make the
-design. The engines never look at rows: they ask for the prior covariance of ``h`` and send back a
-gradient in it.
+Observation ``i`` sees ``h_i = a_i' g`` of a latent vector ``g ~ N(0, K)``; the rows ``a_i``
+make the design. The engines never look at rows: they ask for the prior covariance of ``h`` and
+send back a gradient in it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Expectation propagation for interval likelihoods.
 
-Every site is refreshed at once from its cavity. For log-concave likelihoods the new precisions are
-non-negative and at most ``likelihood.max_precision``, so the posterior stays proper without a
-safeguard. Given the cavity *variances*, one parallel update is a Newton step for the means, so the
-means are polished with the factor at hand (cheap) before the next factorisation (dear).
+Every site is refreshed at once from its cavity. For log-concave likelihoods the new precisions
+are non-negative and at most ``likelihood.max_precision``, so the posterior stays proper without
+a safeguard. Given the cavity *variances*, one parallel update is a Newton step for the means,
+so the means are polished with the factor at hand (cheap) before the next factorisation (dear).
 
 A sample weight w >= 1 is w copies of an observation, each with its own site; they are equal by
 symmetry, so one of them is stored. A weight below one is the tempered factor p^w.
@@ -48,7 +48,7 @@ class _Visit:
 
 @dataclass(frozen=True)
 class _Problem:
-    """Prior, likelihood and labels; sites in units in which their size does not depend on noise."""
+    """Prior, likelihood and labels; sites are kept in units of the noise."""
 
     K: np.ndarray
     likelihood: Ordinal
@@ -211,7 +211,9 @@ def _sequential(
     return Settled(visit(best.x), best.x, settled.n_iter + max_sweeps, converged=False)
 
 
-def _approximation(problem, design, settled, gradient) -> Approximation:
+def _approximation(
+    problem: _Problem, design: Design, settled: Settled[_Visit], gradient: bool
+) -> Approximation:
     c, visit = problem.copies, settled.state
     tau, nu = problem.sites(settled.x)
     terms = visit.jet.value + 0.5 * np.log1p(tau * visit.lam) - 0.5 * visit.alpha / c * visit.mu

@@ -1,10 +1,10 @@
 """Learning kernel, thresholds and noise by maximising a criterion.
 
-The free parameters are ``theta = [log kernel parameters, log noise, first threshold, log gaps]``. One
-evaluation builds the kernel matrix, settles an engine from where it last was, and pulls the
-gradient back. On large sets the search goes *coarse to fine*: it starts on a subset, and the optimum
-there with its curvature (which grows in proportion to the number of rows) leaves only a few steps
-to do on all the rows.
+The free parameters are ``theta = [log kernel parameters, log noise, first threshold, log
+gaps]``. One evaluation builds the kernel matrix, settles an engine from where it last was, and
+pulls the gradient back. On large sets the search goes *coarse to fine*: it starts on a subset,
+and the optimum there with its curvature (which grows in proportion to the number of rows)
+leaves only a few steps to do on all the rows.
 
 Chu & Ghahramani (2005), section 3; hyperpriors as in its equation for P(theta | D).
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -178,7 +179,7 @@ def maximise(
     ascents = list(mapper(search, [problem.theta, *starts]))
     best = max(ascents, key=lambda ascent: ascent.best.value)
     path = [(len(first.y), sum(ascent.n_evaluations for ascent in ascents))]
-    for coarse, fine in zip(levels, levels[1:], strict=False):
+    for coarse, fine in pairwise(levels):
         hessian = curvature(coarse.evaluate, best.best, box)
         hessian = _grown(hessian, coarse, fine)
         best = refine(fine.evaluate, best.best.theta, hessian, box, max_evaluations, gain)

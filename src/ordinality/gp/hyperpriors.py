@@ -1,8 +1,8 @@
 """Priors of the learnt parameters, and the boxes they are looked for in.
 
-The papers maximise P(D | theta) P(theta). Evidence alone overfits small sets: with thirty rows and
-ten levels a dozen parameters fit the labels' accidents. A weak Gaussian prior on the logarithms,
-centred where the optimiser starts, mends that and is soon outvoted by data.
+The papers maximise P(D | theta) P(theta). Evidence alone overfits small sets: with thirty rows
+and ten levels a dozen parameters fit the labels' accidents. A weak Gaussian prior on the
+logarithms, centred where the optimiser starts, mends that and is soon outvoted by data.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def hyperprior(choice: Any, kernel: Kernel, likelihood: Ordinal) -> Hyperprior |
     Parameters
     ----------
     choice : "weak", None, mapping or Hyperprior
-        A mapping gives a standard deviation, or a pair (centre, standard deviation), per kind of
-        parameter; kinds left out are flat.
+        A mapping gives a standard deviation, or a pair (centre, standard deviation), per kind
+        of parameter; kinds left out are flat.
     """
     if choice is None or isinstance(choice, Hyperprior):
         return choice

@@ -1,12 +1,13 @@
 """Exact gradients of criteria that are not stationary in the sites.
 
 The evidence of EP and the variational bound need no derivative of the sites. The paper's bound
-(eq. 13) at the EP posterior and the leave-one-out score do: when a parameter moves, the fixed point
-moves with it. Writing the move of the sites of one observation as a linear map of the move of its
-marginal moments,
+(eq. 13) at the EP posterior and the leave-one-out score do: when a parameter moves, the fixed
+point moves with it. Writing the move of the sites of one observation as a linear map of the
+move of its marginal moments,
 
     d(tau_i, eta_i) = D_i d(mean_i, var_i) + parameters,      eta_i: shift seen at the mean,
-    d mean = Cov d eta + A dK alpha,    d var = -(Cov o Cov) d tau + diag(A dK A'),  A = Cov K^-1,
+    d mean = Cov d eta + A dK alpha,                          A = Cov K^-1,
+    d var  = -(Cov o Cov) d tau + diag(A dK A'),
 
 one linear system, solved for the adjoint, gives the gradient in every parameter at once.
 """
@@ -110,7 +111,17 @@ def bound(
 
 
 def _total(
-    engine, K, likelihood, y, weights, a, value, G, direct, by_moments, by_sites
+    engine: str,
+    K: np.ndarray,
+    likelihood: Ordinal,
+    y: np.ndarray,
+    weights: np.ndarray,
+    a: Approximation,
+    value: float,
+    G: np.ndarray,
+    direct: np.ndarray,
+    by_moments: np.ndarray,
+    by_sites: np.ndarray,
 ) -> Criterion:
     """Add to the direct derivatives what flows through the fixed point."""
     response = _RESPONSES[engine](a, weights)
@@ -128,7 +139,9 @@ def _total(
     return Criterion(value, G, direct + flow)
 
 
-def _adjoint(response, cov, by_moments, by_sites) -> np.ndarray:
+def _adjoint(
+    response: _Response, cov: np.ndarray, by_moments: np.ndarray, by_sites: np.ndarray
+) -> np.ndarray:
     """Solve ``adj = by_moments + D' (by_sites + Pi' adj)`` for the adjoint of (mean, var)."""
     shape, size = by_moments.shape, by_moments.size
 
@@ -174,7 +187,8 @@ def _from_matching(a: Approximation, weights: np.ndarray) -> _Response:
     """EP: moments of the tilted density match those of the posterior.
 
     In terms of the cavity, with mu' = mean shift plus d1 times variance shift,
-    ``M d(mu', lam) = d(mean, var) - (lam d1, lam^2 d2)`` and ``d(tau, eta) = N d(mu', lam) + ...``.
+    ``M d(mu', lam) = d(mean, var) - (lam d1, lam^2 d2)`` and ``d(tau, eta) = N d(mu', lam) +
+    ...``.
     """
     jet, lam, copies = a.jet, a.cavity_var, np.maximum(weights, 1.0)
     shrink, zero = jet.shrink, np.zeros_like(lam)

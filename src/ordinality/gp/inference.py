@@ -1,8 +1,9 @@
 """The loop that settles Gaussian sites, and what every engine returns.
 
 EP and variational inference are one fixed-point iteration with two rules for the sites. Plain
-iteration cycles on smooth kernels with small noise (7 % of hard problems) and mixing alone is slow;
-Anderson acceleration, which extrapolates from the last few steps by least squares, settles both.
+iteration cycles on smooth kernels with small noise (7 % of hard problems) and mixing alone is
+slow; Anderson acceleration, which extrapolates from the last few steps by least squares,
+settles both.
 
 Walker & Ni (2011), "Anderson acceleration for fixed-point iterations".
 """
@@ -26,8 +27,9 @@ _DEPTH = 5  # steps remembered; more gained nothing on 150 hard problems
 class Approximation:
     """A Gaussian approximation of the posterior, its evidence and the gradient of that.
 
-    ``start`` restarts the same engine on a nearby problem; ``d_kernel`` and ``d_likelihood`` are
-    the gradients of ``log_evidence`` in the prior covariance and in the likelihood's ``theta``.
+    ``start`` restarts the same engine on a nearby problem; ``d_kernel`` and ``d_likelihood``
+    are the gradients of ``log_evidence`` in the prior covariance and in the likelihood's
+    ``theta``.
     """
 
     tau: np.ndarray  # (n,) site precisions
@@ -79,7 +81,8 @@ def settle(
     tol: float,
     max_iter: int,
 ) -> Settled[State]:
-    """Iterate ``x <- visit(x).proposal`` with Anderson acceleration until the residual is small.
+    """Iterate ``x <- visit(x).proposal`` with Anderson acceleration until the residual is
+    small.
 
     Parameters
     ----------

@@ -4,13 +4,14 @@ The paper's MAP approach. Newton's method with the pair (f, alpha), f = K alpha,
 linearly, so a line search costs O(n) a trial. The log posterior is strictly concave and its
 curvature bounded, so the damped method converges from anywhere.
 
-Chu & Ghahramani (2005), section 3.1 and appendix A; Rasmussen & Williams (2006), section 3.4. The
-gradient follows the mode as the parameters move (the term ``implicit`` below).
+Chu & Ghahramani (2005), section 3.1 and appendix A; Rasmussen & Williams (2006), section 3.4.
+The gradient follows the mode as the parameters move (the term ``implicit`` below).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,9 +59,9 @@ def laplace(
 ) -> Approximation:
     """Laplace approximation, its evidence and the exact gradient.
 
-    Parameters are those of `ep`; ``tol`` bounds the squared Newton decrement before the last step
-    (the next one is its square, up to a constant), because the evidence is first order in the
-    error of the mode.
+    Parameters are those of `ep`; ``tol`` bounds the squared Newton decrement before the last
+    step (the next one is its square, up to a constant), because the evidence is first order in
+    the error of the mode.
     """
     weights = np.ones(len(y)) if weights is None else weights
     problem = _Problem(design.covariance(K), likelihood, y, weights)
@@ -96,7 +97,7 @@ def _newton(problem: _Problem, point: _Point, factor: Factor) -> tuple[_Point, b
     full = problem.at(f + d_f, new_alpha)
     # Rounding of the objective itself, so that the last steps are not refused by noise.
     slack = 1e-13 * (1.0 + abs(point.objective))
-    if full.objective >= point.objective + 1e-4 * decrement - slack:
+    if full.objective >= point.objective + 1e-4 * decrement - slack:  # Armijo
         return full, True, decrement
     return _search(problem, point, d_f, d_alpha), False, decrement
 
@@ -116,7 +117,14 @@ def _search(problem: _Problem, point: _Point, d_f: np.ndarray, d_alpha: np.ndarr
     return trial if trial.objective > point.objective else point
 
 
-def _approximation(problem, design, point, factor, gradient, **report) -> Approximation:
+def _approximation(
+    problem: _Problem,
+    design: Design,
+    point: _Point,
+    factor: Factor,
+    gradient: bool,
+    **report: Any,
+) -> Approximation:
     K, jet, alpha = problem.K, point.jet, point.alpha
     tau = -jet.d2
     log_evidence = point.objective - factor.half_log_det

@@ -163,8 +163,8 @@ class Ordinal:
     ) -> np.ndarray:
         """Gradient in ``theta`` of ``w0 @ L + w1 @ dL/dmean + w2 @ d2L/dmean2``, weights held.
 
-        All thresholds above a moved gap shift together, and a shift of all thresholds is a shift
-        of f the other way: the sample's own upper threshold is the only one that needs a
+        All thresholds above a moved gap shift together, and a shift of all thresholds is a
+        shift of f the other way: the sample's own upper threshold is the only one that needs a
         derivative of its own (differences of two would cancel for narrow levels).
         """
         weights = np.stack([w0, w1, w2])

@@ -1,11 +1,12 @@
-"""A Gaussian from a prior covariance and Gaussian sites, in a form that never inverts the prior.
+"""A Gaussian from a prior covariance and Gaussian sites, never inverting the prior.
 
 Sites ``exp(nu_i h_i - tau_i h_i^2 / 2)`` give every approximation the same posterior,
 
     precision = K^-1 + diag(tau),    precision @ mean = nu,
 
-computed from ``B = I + sq K sq``, ``sq = sqrt(tau)``, whose eigenvalues are at least one even where
-K is singular (repeated rows) or tau vanishes. Everything is written so that nothing cancels:
+computed from ``B = I + sq K sq``, ``sq = sqrt(tau)``, whose eigenvalues are at least one even
+where K is singular (repeated rows) or tau vanishes. Everything is written so that nothing
+cancels:
 
     alpha = K^-1 mean = sq B^-1 (nu / sq)           not nu - tau mean
     var_i = (1 - (B^-1)_ii) / tau_i                 not K_ii minus a sum of squares
@@ -145,7 +146,7 @@ def _column_squares(lower):
 
 @loop
 def _symmetric_gradient(B, sq, alpha, v):
-    """In place: the lower triangle holds B^-1 on entry, the whole matrix the gradient on exit."""
+    """In place: the lower triangle holds B^-1 on entry, all of it the gradient on exit."""
     n = sq.size
     block = 32  # both triangles are written; blocks keep the strided side in cache
     for jb in range(0, n, block):

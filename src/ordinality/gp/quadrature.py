@@ -9,8 +9,8 @@ Two integrals over ``f ~ N(mean, var)``:
 The integrands have features as wide as the noise. While the Gaussian is narrower than that, 32
 Gauss-Hermite nodes give full accuracy; otherwise Gauss-Legendre panels are laid between
 break-points around the mean and around each threshold, which costs about 300 points whatever
-the ratio of the widths (more Hermite nodes would not help: their error at a ratio of 10 is still
-1e-3 with 100 nodes).
+the ratio of the widths (more Hermite nodes would not help: their error at a ratio of 10 is
+still 1e-3 with 100 nodes).
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def log_expected_jets(link, lower, upper, mean, var, noise, power):
         for j in range(count):
             point_jet(link, lower[i], upper[i], x[j], noise, points[j])
             points[j] *= power[i]
-            # The nodes integrate against N(mode, width^2) or N(mode, var); swap it for N(mean, var).
+            # The nodes integrate against N(mode, width^2) or N(mode, var); swap it for N(mean,
+            # var).
             reference = width if sd < _NARROW * noise else sd
             logw[j] += points[j, 0] + 0.5 * ((x[j] - mode) / reference) ** 2
             logw[j] += math.log(reference / sd) - 0.5 * ((x[j] - mean[i]) / sd) ** 2
@@ -150,7 +151,7 @@ def _tilted_mode(link, lower, upper, mean, var, noise, power, jet):
 
 @loop
 def _tilted_jet(x, logw, points, var, out):
-    """Cumulants of the derivatives of log p under the tilted density (Faa di Bruno for log E)."""
+    """Cumulants of the derivatives of log p under the tilted density: Faa di Bruno."""
     top = logw.max()
     w = np.exp(logw - top)
     total = w.sum()

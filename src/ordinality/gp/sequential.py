@@ -1,8 +1,8 @@
 """One sweep of sequential expectation propagation, by blocks.
 
 Sites are refreshed one after another, each seeing the ones before it. Within a block of 64 the
-rank-one updates touch the block only; the rest of the covariance follows with two matrix products,
-which gives the iterates of site-by-site EP at matrix-product speed.
+rank-one updates touch the block only; the rest of the covariance follows with two matrix
+products, which gives the iterates of site-by-site EP at matrix-product speed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,15 @@ def swept(
     return tau, nu
 
 
-def _swept_block(block, cov, mean, copies, tau, nu, match) -> tuple[np.ndarray, np.ndarray]:
+def _swept_block(
+    block: np.ndarray,
+    cov: np.ndarray,
+    mean: np.ndarray,
+    copies: np.ndarray,
+    tau: np.ndarray,
+    nu: np.ndarray,
+    match: _Match,
+) -> tuple[np.ndarray, np.ndarray]:
     """Refresh the sites of a block in place; the changes of their totals."""
     d_tau, d_nu = np.zeros(len(block)), np.zeros(len(block))
     for j, i in enumerate(block):

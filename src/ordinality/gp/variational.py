@@ -1,9 +1,9 @@
 """Full variational Gaussian inference.
 
-The best Gaussian in the sense of Kullback and Leibler has sites with precision ``-E[d2 log p]`` and
-shifts such that ``alpha = E[d1 log p]``, expectations under itself: a fixed point that the site loop
-finds (with half steps: whole ones diverge on a third of hard problems). The bound is stationary
-there, so gradients need no derivative of the sites.
+The best Gaussian in the sense of Kullback and Leibler has sites with precision ``-E[d2 log p]``
+and shifts such that ``alpha = E[d1 log p]``, expectations under itself: a fixed point that the
+site loop finds (with half steps: whole ones diverge on a third of hard problems). The bound is
+stationary there, so gradients need no derivative of the sites.
 
 Opper & Archambeau (2009); as natural gradients, Khan & Lin (2017).
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .design import Design
-from .inference import Approximation, settle
+from .inference import Approximation, Settled, settle
 from .likelihoods import Jet, Ordinal
 from .posterior import Factor, factorise
 
@@ -48,7 +48,7 @@ def variational(
     max_iter: int = 200,
     gradient: bool = True,
 ) -> Approximation:
-    """Variational posterior; ``log_evidence`` is its lower bound. Parameters are those of `ep`."""
+    """Variational posterior; ``log_evidence`` is its lower bound. Parameters as for `ep`."""
     weights = np.ones(len(y)) if weights is None else weights
     C, noise, n = design.covariance(K), likelihood.noise, len(y)
     memory = np.empty(C.shape, order="F")
@@ -86,7 +86,9 @@ def divergence(
     return half_log_det + 0.5 * float(np.sum(beta) - len(beta) + alpha @ mean)
 
 
-def _first_sites(C, likelihood, y, weights, scale) -> np.ndarray:
+def _first_sites(
+    C: np.ndarray, likelihood: Ordinal, y: np.ndarray, weights: np.ndarray, scale: np.ndarray
+) -> np.ndarray:
     """EP's sites with the prior as cavity."""
     mu = np.zeros(len(y))
     jet = likelihood.log_expected(y, mu, np.ascontiguousarray(np.diagonal(C)))
@@ -94,7 +96,15 @@ def _first_sites(C, likelihood, y, weights, scale) -> np.ndarray:
     return np.concatenate([weights * tau, weights * nu]) * scale
 
 
-def _approximation(design, likelihood, y, weights, settled, scale, gradient) -> Approximation:
+def _approximation(
+    design: Design,
+    likelihood: Ordinal,
+    y: np.ndarray,
+    weights: np.ndarray,
+    settled: Settled[_Visit],
+    scale: np.ndarray,
+    gradient: bool,
+) -> Approximation:
     state = settled.state
     tau, nu = np.split(settled.x / scale, 2)
     copies = np.maximum(weights, 1.0)
