@@ -24,15 +24,15 @@ INDUCING = 100
 
 
 class TimedScipy(gpflow.optimizers.Scipy):
-    """The optimiser, keeping the seconds of each evaluation: the first one traces the graph."""
+    """The optimiser, keeping the cost of each evaluation: the first one traces the graph."""
 
     def eval_func(self, *args, **kwargs):
         evaluate = super().eval_func(*args, **kwargs)
         self.laps = []
 
         def lap(x):
-            value, seconds, _ = timed(lambda: evaluate(x))
-            self.laps.append(seconds)
+            value, cost = timed(lambda: evaluate(x))
+            self.laps.append(cost)
             return value
 
         return lap
@@ -71,7 +71,7 @@ def svgp(X, y, levels):
 
 
 def _alternate(model, loss, steps):
-    """Natural-gradient steps for q, in turn with Adam's for the rest; returns their seconds."""
+    """Natural-gradient steps for q, in turn with Adam's for the rest; returns their costs."""
     posterior = [(model.q_mu, model.q_sqrt)]
     gpflow.set_trainable(model.q_mu, False)
     gpflow.set_trainable(model.q_sqrt, False)
@@ -90,12 +90,10 @@ def _alternate(model, loss, steps):
 
 
 def _fit(train):
-    (model, laps, steps), seconds, cpu = timed(train)
-    compiling = laps[0] - np.median(laps[1:])
-    return Fit(
-        seconds, compiling, cpu, steps,
-        lambda X, y: model.predict_log_density((X, _column(y))).numpy(),
-    )  # fmt: skip
+    (model, laps, steps), cost = timed(train)
+    compiling = laps[0] - np.median(laps[1:], axis=0)
+    predict = model.predict_log_density
+    return Fit(cost, compiling, steps, lambda X, y: predict((X, _column(y))).numpy())
 
 
 def _kernel(X):

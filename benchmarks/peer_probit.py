@@ -26,14 +26,14 @@ def laplace(X, y, levels):
         log_likelihood=log_probit_likelihood,
         tolerance=1e-5,  # as in its README
     )
-    (theta, posterior, steps, compiling), seconds, cpu = timed(lambda: _learn(gp, X, y, levels))
+    (theta, posterior, steps, compiling), cost = timed(lambda: _learn(gp, X, y, levels))
 
     def log_likelihood(X_test, y_test):
         mean, variance = gp.predict(jnp.asarray(X_test), _parameters(theta), *posterior)
         p = np.asarray(probit_predictive_distributions(_parameters(theta)[1], mean, variance))
         return np.log(p[np.arange(y_test.size), y_test])
 
-    return Fit(seconds, compiling, cpu, steps, log_likelihood)
+    return Fit(cost, compiling, steps, log_likelihood)
 
 
 def _learn(gp, X, y, levels):
@@ -63,8 +63,7 @@ def _parameters(theta):
 
 
 def _compiled(function, argument):
-    compiled, seconds, _ = timed(lambda: jax.jit(function).lower(argument).compile())
-    return compiled, seconds
+    return timed(lambda: jax.jit(function).lower(argument).compile())
 
 
 if __name__ == "__main__":

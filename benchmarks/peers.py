@@ -61,7 +61,7 @@ class Method:
         if not receipt.exists() or receipt.read_text() != wanted:
             say(f"making the environment {folder.name} ...")
             subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-            subprocess.run([python, "-m", "pip", "install", "-q", *self.packages], check=True)
+            subprocess.run([python, "-m", "pip", "install", "-qq", *self.packages], check=True)
             receipt.write_text(wanted)  # last: an interrupted installation is made anew
         return str(python)
 
@@ -78,6 +78,7 @@ METHODS = {
 def main() -> None:
     args = arguments()
     hold_to(args.threads)
+    warn_if_busy()
     done = {} if args.fresh else finished(args.limit)
     rows = []
     for levels in args.levels:
@@ -93,9 +94,10 @@ def main() -> None:
 def measure(key: tuple, problem: Problem, limit: float) -> dict:
     """Fit one method to one problem; the row is kept at once, unless the worker failed."""
     row = dict(zip(KEY, key, strict=True)) | {"floor": problem.floor}
+    python = METHODS[row["method"]].python()
     say("{method} {version}, {n} rows, {levels} levels ...".format(**row), end=" ")
     try:
-        row |= run(row["method"], problem, limit)
+        row |= run(python, row["method"], problem, limit)
     except subprocess.TimeoutExpired:
         row |= {"over": limit}
     except subprocess.CalledProcessError as failure:
@@ -108,11 +110,9 @@ def measure(key: tuple, problem: Problem, limit: float) -> dict:
     return row
 
 
-def run(method: str, problem: Problem, limit: float) -> dict:
+def run(python: str, method: str, problem: Problem, limit: float) -> dict:
     """What the method's worker reports of `problem`."""
-    spec = METHODS[method]
-    python = spec.python()
-    env = dict(os.environ)
+    spec, env = METHODS[method], dict(os.environ)
     if spec.packages:
         env.pop("PYTHONPATH", None)  # theirs is a world of its own
     with tempfile.TemporaryDirectory() as folder:
@@ -168,6 +168,15 @@ def hold_to(threads: int) -> None:
         os.environ[f"TF_NUM_{pool}_THREADS"] = str(threads)
     if hasattr(os, "sched_setaffinity"):  # XLA heeds none of these, only what it may run on
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+
+
+def warn_if_busy() -> None:
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    if load > 0.5:
+        say(
+            f"The machine is busy: {load:.1f} processes ran over the last minute, and these "
+            "seconds will be too many. Run it again with --fresh when it is quiet."
+        )
 
 
 def our_version() -> str:

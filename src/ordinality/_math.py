@@ -41,9 +41,11 @@ def _unit_gauss_legendre(order: int) -> tuple[np.ndarray, np.ndarray]:
     return 0.5 * (nodes + 1.0), 0.5 * weights
 
 
-_NARROW_X, _NARROW_W = _unit_gauss_legendre(20)  # 20 and 40 nodes agree to 4e-15
-_TAIL_X, _TAIL_W = _unit_gauss_legendre(40)
-_TAIL_DEPTH = 90.0  # exp(-90) is below rounding beside the mass at the near boundary
+# Against 120-digit arithmetic on 1500 intervals: 10 narrow nodes are as good as 20, and 32 tail
+# nodes over a depth of 60 lose nothing but a digit of the fourth cumulant (3e-12) to 40 over 90.
+_NARROW_X, _NARROW_W = _unit_gauss_legendre(12)
+_TAIL_X, _TAIL_W = _unit_gauss_legendre(32)
+_TAIL_DEPTH = 60.0  # exp(-60) is below rounding beside the mass at the near boundary
 
 
 def interval_jets(
@@ -206,7 +208,9 @@ def _narrow(w, c):
     for j in range(_NARROW_X.size):
         y = _NARROW_X[j]
         weight = _NARROW_W[j] * math.exp(-q * y * y)
-        even, odd = weight * math.cosh(a * y), -weight * math.sinh(a * y)
+        e = math.expm1(a * y)
+        ratio = e / (e + 1.0)  # cosh and sinh from one exponential, to relative accuracy
+        even, odd = weight * (1.0 + 0.5 * e * ratio), -0.5 * weight * (e + ratio)
         i0 += even
         i1 += odd * y
         i2 += even * y**2

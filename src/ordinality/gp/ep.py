@@ -14,7 +14,7 @@ Minka (2001); Rasmussen & Williams (2006), section 3.6; evidence as in Chu & Gha
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,7 +26,10 @@ from .sequential import swept
 
 __all__ = ["ep"]
 
-_POLISH = 4  # mean-only steps per factorisation
+_POLISH = 6  # mean-only steps per factorisation, at most
+# After a factorisation the residual is a few hundredths of the last gap of the variances, so
+# means need not be better than this share of it.
+_ENOUGH = 0.01
 _PARALLEL = 60  # visits before the sequential sweeps take over
 
 
@@ -162,19 +165,19 @@ def _visit(problem: _Problem, x: np.ndarray, memory: np.ndarray, tol: float) -> 
     mu = mean - lam * alpha / c
     jet = problem.tilted(mu, lam)
     width2 = problem.likelihood.noise**2 + lam
-    gap_mean = np.sqrt(width2) * np.abs(alpha / c - jet.d1)
-    gap_var = width2 * np.abs(tau * (1.0 - (1.0 - beta) / c) + jet.d2)
-    residual = float(max(gap_mean.max(), gap_var.max()))
+    gap_mean = np.max(np.sqrt(width2) * np.abs(alpha / c - jet.d1))
+    gap_var = np.max(width2 * np.abs(tau * (1.0 - (1.0 - beta) / c) + jet.d2))
+    residual = float(max(gap_mean, gap_var))
     visit = _Visit(factor, mean, alpha, beta, var, lam, mu, jet, x, residual)
     if residual < tol:
         return visit
-    polished_mu, polished_jet = _polish(problem, visit, tau, np.sqrt(width2))
-    proposal = problem.matched(polished_mu, polished_jet)
-    return _Visit(factor, mean, alpha, beta, var, lam, mu, jet, proposal, residual)
+    enough = max(_ENOUGH * float(gap_var), 0.1 * tol)
+    mu, jet = _polished(problem, visit, tau, np.sqrt(width2), enough)
+    return replace(visit, proposal=problem.matched(mu, jet))
 
 
-def _polish(
-    problem: _Problem, visit: _Visit, tau: np.ndarray, width: np.ndarray
+def _polished(
+    problem: _Problem, visit: _Visit, tau: np.ndarray, width: np.ndarray, enough: float
 ) -> tuple[np.ndarray, Jet]:
     """Newton steps for the means with cavity variances and the factor held."""
     c, lam = problem.copies, visit.lam
@@ -189,6 +192,8 @@ def _polish(
         if not new_gap < 0.5 * gap:
             break
         alpha, mu, jet, gap = new_alpha, new_mu, new_jet, new_gap
+        if gap < enough:
+            break
     return mu, jet
 
 

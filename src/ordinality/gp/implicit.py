@@ -125,7 +125,7 @@ def _total(
 ) -> Criterion:
     """Add to the direct derivatives what flows through the fixed point."""
     response = _RESPONSES[engine](a, weights)
-    cov = _covariance(K, a.tau)
+    cov = factorise(K, a.tau).covariance(K)
     adjoint = _adjoint(response, cov, by_moments, by_sites)
     on_mean, on_var = adjoint
     on_sites = by_sites + _through_covariance(cov, adjoint)
@@ -167,12 +167,6 @@ def _through_covariance(cov: np.ndarray, adjoint: np.ndarray) -> np.ndarray:
     """Adjoint of (tau, eta) from the adjoint of (mean, var)."""
     on_mean, on_var = adjoint
     return np.stack([-np.einsum("ij,ij,i->j", cov, cov, on_var), cov @ on_mean])
-
-
-def _covariance(K: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    factor = factorise(K, tau)
-    half = np.linalg.solve(np.tril(factor.lower), factor.sq[:, None] * K)
-    return K - half.T @ half
 
 
 def _from_expectations(jet: Jet, with_variance: bool) -> _Response:

@@ -32,10 +32,13 @@ _SMALLEST_ROOT = 1e-150
 
 @dataclass(frozen=True)
 class Factor:
-    """Lower Cholesky factor of B, or its inverse once `inverted`."""
+    """Upper Cholesky factor U of B = U' U, or its inverse once `inverted`.
+
+    Upper, because LAPACK inverts it a fifth faster than a lower one.
+    """
 
     sq: np.ndarray  # (n,)
-    lower: np.ndarray  # (n, n) Fortran order; only the lower triangle means anything
+    upper: np.ndarray  # (n, n) Fortran order; only the upper triangle means anything
     half_log_det: float
     inverse: bool = False
 
@@ -46,18 +49,22 @@ class Factor:
     def solve_plain(self, x: np.ndarray) -> np.ndarray:
         """``B^-1 x``."""
         if not self.inverse:
-            return lapack.dpotrs(self.lower, x, lower=1)[0]
-        half = blas.dtrmv(self.lower, x, lower=1)
-        return blas.dtrmv(self.lower, half, lower=1, trans=1)
+            return lapack.dpotrs(self.upper, x)[0]
+        return blas.dtrmv(self.upper, blas.dtrmv(self.upper, x, trans=1))
+
+    def covariance(self, K: np.ndarray) -> np.ndarray:
+        """Posterior covariance, from the factor itself."""
+        half = blas.dtrsm(1.0, self.upper, np.asfortranarray(self.sq[:, None] * K), trans_a=1)
+        return K - half.T @ half
 
     def inverted(self) -> Factor:
-        """The same factor holding L^-1; overwrites the memory of this one."""
-        lower, _ = lapack.dtrtri(self.lower, lower=1, overwrite_c=1)
-        return Factor(self.sq, lower, self.half_log_det, inverse=True)
+        """The same factor holding U^-1; overwrites the memory of this one."""
+        upper, _ = lapack.dtrtri(self.upper, overwrite_c=1)
+        return Factor(self.sq, upper, self.half_log_det, inverse=True)
 
     def inverse_diagonal(self) -> np.ndarray:
         """Diagonal of B^-1, from the inverted factor."""
-        return _column_squares(self.lower)
+        return _row_squares(self.upper)
 
     def variances(self, K: np.ndarray, beta: np.ndarray) -> np.ndarray:
         """Posterior variances from ``beta``, the diagonal of B^-1."""
@@ -67,7 +74,7 @@ class Factor:
         with np.errstate(divide="ignore", invalid="ignore"):
             var = (1.0 - beta) / tau
         for i in weak:
-            var[i] = prior[i] - np.sum(blas.dtrmv(self.lower, self.sq * K[:, i], lower=1) ** 2)
+            var[i] = prior[i] - np.sum(blas.dtrmv(self.upper, self.sq * K[i], trans=1) ** 2)
         return np.maximum(var, 0.0)
 
     def evidence_gradient(self, alpha: np.ndarray, implicit: np.ndarray) -> np.ndarray:
@@ -75,21 +82,21 @@ class Factor:
 
         Needs the inverted factor and overwrites its memory.
         """
-        product, _ = lapack.dlauum(self.lower, lower=1, overwrite_c=1)
+        product, _ = lapack.dlauum(self.upper, overwrite_c=1)
         _symmetric_gradient(product, self.sq, alpha, implicit)
         return product
 
 
 def factorise(K: np.ndarray, tau: np.ndarray, out: np.ndarray | None = None) -> Factor:
-    """Cholesky factor of ``I + sqrt(tau) K sqrt(tau)`` into the memory ``out`` if given."""
+    """Cholesky factor of ``I + sqrt(tau) K sqrt(tau)``, in the memory ``out`` if given."""
     n = len(tau)
     B = np.empty((n, n), order="F") if out is None else out
     sq = np.maximum(np.sqrt(tau), _SMALLEST_ROOT)
     _identity_plus(K, sq, B)
-    lower, info = lapack.dpotrf(B, lower=1, clean=0, overwrite_a=1)
+    upper, info = lapack.dpotrf(B, clean=0, overwrite_a=1)
     if info != 0:  # eigenvalues are at least one: only overflow or a NaN gets here
         raise FloatingPointError("the kernel matrix holds values that are not finite")
-    return Factor(sq, lower, float(np.sum(np.log(np.diagonal(lower)))))
+    return Factor(sq, upper, float(np.sum(np.log(np.diagonal(upper)))))
 
 
 @dataclass(frozen=True)
@@ -116,44 +123,40 @@ class Predictor:
             Prior variance at the new inputs.
         """
         scaled = np.asfortranarray((cross * self.factor.sq).T)
-        half = blas.dtrsm(1.0, self.factor.lower, scaled, lower=1, overwrite_b=1)
+        half = blas.dtrsm(1.0, self.factor.upper, scaled, trans_a=1, overwrite_b=1)
         explained = np.einsum("ij,ij->j", half, half)
         return cross @ self.alpha, np.maximum(prior - explained, 0.0)
 
 
 @loop
 def _identity_plus(K, sq, out):
-    """Lower triangle of I + sq K sq; walks K by rows, which are its columns."""
-    n = sq.size
-    for j in range(n):
+    """Upper triangle of I + sq K sq, by columns; rows of K are its columns."""
+    for j in range(sq.size):
         scale = sq[j]
-        for i in range(j, n):
+        for i in range(j + 1):
             out[i, j] = K[j, i] * scale * sq[i]
         out[j, j] += 1.0
 
 
 @loop
-def _column_squares(lower):
-    n = lower.shape[0]
-    total = np.empty(n)
-    for j in range(n):
-        s = 0.0
-        for i in range(j, n):
-            s += lower[i, j] ** 2
-        total[j] = s
+def _row_squares(upper):
+    total = np.zeros(upper.shape[0])
+    for j in range(total.size):
+        for i in range(j + 1):
+            total[i] += upper[i, j] ** 2
     return total
 
 
 @loop
 def _symmetric_gradient(B, sq, alpha, v):
-    """In place: the lower triangle holds B^-1 on entry, all of it the gradient on exit."""
+    """In place: the upper triangle holds B^-1 on entry, all of it the gradient on exit."""
     n = sq.size
     block = 32  # both triangles are written; blocks keep the strided side in cache
     for jb in range(0, n, block):
-        for ib in range(jb, n, block):
+        for ib in range(0, jb + 1, block):
             for j in range(jb, min(jb + block, n)):
                 a, s, w = alpha[j], sq[j], v[j]
-                for i in range(max(ib, j), min(ib + block, n)):
+                for i in range(ib, min(ib + block, j + 1)):
                     g = 0.5 * ((alpha[i] + v[i]) * a + alpha[i] * w - sq[i] * B[i, j] * s)
                     B[i, j] = g
                     B[j, i] = g

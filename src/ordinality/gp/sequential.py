@@ -37,9 +37,7 @@ def swept(
     """
     factor = factorise(K, copies * tau)
     mean = K @ factor.solve(copies * nu)
-    half = factor.sq[:, None] * K
-    half = np.linalg.solve(np.tril(factor.lower), half)
-    cov = K - half.T @ half
+    cov = factor.covariance(K)
     tau, nu = tau.copy(), nu.copy()
     for first in range(0, len(tau), _BLOCK):
         block = np.arange(first, min(first + _BLOCK, len(tau)))
