@@ -1,7 +1,7 @@
 """Test errors of OrdinalGP on published partitions, beside the published tables.
 
-    python benchmarks/partitions.py                      # Chu's nine sets, 5 and 10 bins, MAP and EP
-    python benchmarks/partitions.py --priors             # the experiment behind the default prior
+    python benchmarks/partitions.py             # Chu's nine sets, 5 and 10 bins, MAP and EP
+    python benchmarks/partitions.py --priors    # the experiment behind the default prior
 
 Needs the data folder (ORDINALITY_DATA). A row per (set, partition, setting) is appended to
 results/partitions.jsonl as it is done; a second run does only what is missing.
@@ -58,10 +58,11 @@ def settings(name: str, y: np.ndarray, d: int) -> dict:
     chosen: dict = {"inference": inference}
     if prior == "none":
         chosen["hyperprior"] = None
-    elif prior.startswith("sd="):
-        sd = float(prior[3:])
+    elif prior.startswith("sd="):  # of all logarithms, or of length scale:noise:gaps
+        sds = [float(sd) for sd in prior[3:].split(":")]
+        length, noise, gap = sds * 3 if len(sds) == 1 else sds
         chosen["hyperprior"] = {
-            "length_scale": sd, "noise": sd, "gap": sd, "first_threshold": 6 * sd,
+            "length_scale": length, "noise": noise, "gap": gap, "first_threshold": 6 * gap,
         }  # fmt: skip
     if "frequencies" in rest:
         below = np.array([np.mean(y <= level) for level in np.unique(y)[:-1]])

@@ -5,7 +5,12 @@ nobody has. So here its own differentiable objective, compiled, is maximised ove
 noise and cutpoints: the parameters `OrdinalGP` learns. Tried, and not better: its variational
 approximation (about as fast, a lower likelihood) and its closed-form derivatives of the
 likelihood (gradients that are not numbers).
+
+Its Newton steps are undamped, and with ten levels they can run away close to the optimum. The
+search then ends with the best parameters so far: going on costs time and loses them.
 """
+
+from contextlib import suppress
 
 import jax
 import jax.numpy as jnp
@@ -45,14 +50,27 @@ def _learn(gp, X, y, levels):
     value_and_grad, spent = _compiled(
         jax.value_and_grad(lambda theta: objective(_parameters(theta))), start
     )
-    found = minimize(
-        lambda theta: tuple(np.asarray(part) for part in value_and_grad(theta)),
-        start, jac=True, method="L-BFGS-B", options={"maxiter": 100},
-    )  # fmt: skip
+    theta, evaluations = _lowest(value_and_grad, start)
     posterior, more = _compiled(
-        lambda theta: gp.approximate_posterior(_parameters(theta)), found.x
+        lambda theta: gp.approximate_posterior(_parameters(theta)), theta
     )
-    return found.x, jax.block_until_ready(posterior(found.x)), found.nit, spent + more
+    return theta, jax.block_until_ready(posterior(theta)), evaluations, spent + more
+
+
+def _lowest(value_and_grad, start):
+    """The lowest point that L-BFGS meets before its end, or before a value is not a number."""
+    seen = []
+
+    def objective(theta):
+        value, gradient = (np.asarray(part) for part in value_and_grad(theta))
+        if not np.isfinite(value):
+            raise FloatingPointError
+        seen.append((float(value), theta.copy()))
+        return value, gradient
+
+    with suppress(FloatingPointError):
+        minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 100})
+    return min(seen, key=lambda pair: pair[0])[1], len(seen)
 
 
 def _parameters(theta):

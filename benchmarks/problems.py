@@ -44,8 +44,8 @@ def smooth_ordinal(
     noise : float
         Standard deviation of the noise, where the function's is one.
     length_scale : float, default sqrt(d)
-        Of the kernel. At the default 200 rows explain about 7/10 of the function and 2000 rows
-        19/20.
+        Of the kernel. At the default, regression on the noisy function before it is cut
+        explains three quarters of its variance from 200 rows, 19/20 from 2000 (seed 0).
     seed : int
         Of the random numbers.
 

@@ -77,7 +77,7 @@ def test_levels_scores_and_model_go_to_stdout_and_notes_to_stderr(stand_in):
 
 
 def test_the_wine_levels_are_counted(stand_in):
-    # Randall (1989): 5, 22, 26, 12 and 7 of the 72 ratings are 1, 2, 3, 4 and 5.
+    # Counted in the file: 5, 22, 26, 12 and 7 of the 72 ratings are 1, 2, 3, 4 and 5.
     shown = run("fit", WINE, "--target", "rating").stdout.splitlines()
     rows = [line.split()[:3] for line in shown if line[:1].isdigit()]
     counts = ["5", "22", "26", "12", "7"]

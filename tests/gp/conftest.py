@@ -12,11 +12,24 @@ from scipy.special import ndtr
 from ordinality.gp.design import Direct
 from ordinality.gp.evidence import ENGINES, Evaluation, Problem
 from ordinality.gp.inference import Approximation
-from ordinality.gp.kernels import Kernel
+from ordinality.gp.kernels import Gaussian, Kernel, Linear, Matern
 from ordinality.gp.likelihoods import Ordinal
 
 # So tight that what is left is rounding; Laplace's is a squared decrement.
 TIGHT = {"laplace": 1e-18, "ep": 1e-12, "variational": 1e-12}
+KERNELS = {
+    "gaussian": Gaussian([0.8, 1.5]),
+    "linear": Linear([1.2, 0.5]),
+    "matern": Matern([1.0, 2.0], 1.5),
+    "sum": 2.0 * Gaussian(1.3) + Linear(0.3),
+    "product": 1.5 * Matern(1.5, 2.5) * Linear([0.5, 1.0]),
+}
+
+
+@pytest.fixture(scope="session", params=KERNELS.values(), ids=KERNELS)
+def any_kernel(request: pytest.FixtureRequest) -> Kernel:
+    """Kernels of every make over two features, one after another."""
+    return request.param
 
 
 @pytest.fixture(scope="session")

@@ -1,20 +1,14 @@
 """Laws of every engine: gradients, symmetries, weights, hard problems, and the report."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
+from ordinality.gp.design import Direct
 from ordinality.gp.evidence import CRITERIA, ENGINES
-from ordinality.kernels import Gaussian, Linear, Matern
+from ordinality.kernels import Gaussian
 
-KERNELS = {
-    "gaussian": Gaussian([0.8, 1.5]),
-    "linear": Linear([1.2, 0.5]),
-    "matern": Matern([1.0, 2.0], 1.5),
-    "sum": 2.0 * Gaussian(1.3) + Linear(0.3),
-    "product": 1.5 * Matern(1.5, 2.5) * Linear([0.5, 1.0]),
-}
 SMOOTH = 1.5 * Gaussian([1.0, 2.0])
 
 each_engine = pytest.mark.parametrize("engine", ENGINES)
@@ -26,13 +20,12 @@ each_criterion = pytest.mark.parametrize("criterion", CRITERIA)
 
 
 @each_link
-@pytest.mark.parametrize("name", KERNELS)
 @each_engine
 def test_evidence_gradient_agrees_with_differences(
-    draw_problem, assert_gradient_is_exact, engine, name, link
+    draw_problem, assert_gradient_is_exact, any_kernel, engine, link
 ):
-    seed = 100 * list(ENGINES).index(engine) + list(KERNELS).index(name)
-    assert_gradient_is_exact(draw_problem(seed, KERNELS[name], engine=engine, link=link))
+    seed = 10 * len(engine) + any_kernel.n_theta  # another problem for most combinations
+    assert_gradient_is_exact(draw_problem(seed, any_kernel, engine=engine, link=link))
 
 
 @each_link
@@ -77,6 +70,32 @@ def test_sites_give_the_posterior_and_its_cavities(draw_problem, solve, engine):
     np.testing.assert_allclose(1 / a.cavity_var, 1 / a.var - a.tau, rtol=1e-8)
     shift = a.mean / a.var - a.nu
     np.testing.assert_allclose(a.cavity_mean / a.cavity_var, shift, rtol=0, atol=1e-8)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Observations of any combinations of the latent values."""
+
+    A: np.ndarray
+
+    def covariance(self, K):
+        return self.A @ K @ self.A.T
+
+    def pullback(self, G):
+        return self.A.T @ G @ self.A
+
+
+@each_engine
+def test_a_design_is_asked_for_covariances_and_given_the_gradient(draw_problem, engine):
+    problem = draw_problem(20, SMOOTH, engine=engine)
+    A, K = np.random.default_rng(0).normal(size=(12, 7)), problem.kernel(problem.X[:7])
+    seen, direct = (
+        ENGINES[engine](C, design, problem.likelihood, problem.y, tol=problem.tol)
+        for C, design in ((K, Rows(A)), (A @ K @ A.T, Direct()))
+    )
+    assert seen.log_evidence == pytest.approx(direct.log_evidence, abs=1e-12)
+    assert seen.d_kernel.shape == (7, 7)
+    np.testing.assert_allclose(seen.d_kernel, A.T @ direct.d_kernel @ A, rtol=0, atol=1e-9)
 
 
 # Weights
@@ -137,8 +156,10 @@ def test_repeated_rows_with_different_levels_are_fine(draw_problem, solve, engin
 
 @each_engine
 def test_little_noise_leaves_gradients_exact(draw_problem, assert_gradient_is_exact, engine):
+    # The bound is stationary in the sites, and the last digits of those take hundreds of steps.
+    tol = 1e-8 if engine == "variational" else 1e-12
     problem = draw_problem(
-        17, Gaussian([0.8, 1.5]), noise=1e-3, engine=engine, tol=1e-10, max_iter=2000
+        17, Gaussian([0.8, 1.5]), noise=1e-3, engine=engine, tol=tol, max_iter=2000
     )
     # A step must be small against the noise, in whose units the thresholds matter.
     assert_gradient_is_exact(problem, step=1e-5, rel=1e-6)

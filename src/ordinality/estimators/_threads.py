@@ -8,14 +8,16 @@ thread meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["one_pool"]
+__all__ = ["one_pool", "thread_map"]
 
 
 @contextmanager
@@ -36,3 +38,14 @@ def one_pool(threads: int | None = None) -> Iterator[None]:
         controller, threads = controller.select(filepath=numpys), 1
     with controller.limit(limits=threads):
         yield
+
+
+def thread_map(n_jobs: int | None) -> Callable[..., Iterable[Any]]:
+    """A ``map`` over threads (loops and BLAS release the GIL), one BLAS thread in each."""
+
+    def parallel_map(function: Callable[..., Any], items: Iterable[Any]) -> list[Any]:
+        with one_pool(None if n_jobs in (None, 1) else 1):
+            calls = (delayed(function)(item) for item in items)
+            return list(Parallel(n_jobs=n_jobs, prefer="threads")(calls))
+
+    return parallel_map

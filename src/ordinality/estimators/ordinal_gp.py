@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import levels as _levels
-from ..gp.evidence import CRITERIA, ENGINES, Fit, Problem, maximise
-from ..gp.hyperpriors import boxes, hyperprior
+from ..gp.evidence import CRITERIA, ENGINES, Fit, Problem, maximise, scattered
+from ..gp.hyperpriors import hyperprior
 from ..gp.kernels import Gaussian, Kernel
 from ..gp.likelihoods import Ordinal
 from ..gp.posterior import Predictor
 from ._ordinal import OrdinalClassifier, check_weights, rows_of
-from ._threads import one_pool
+from ._threads import one_pool, thread_map
 from ._translate import translate
 
 __all__ = ["OrdinalGP"]
@@ -346,10 +344,10 @@ class OrdinalGP(OrdinalClassifier):
         rng = np.random.default_rng(check_random_state(seed).randint(2**31))
         return maximise(
             problem,
-            starts=_starts(problem, self.restarts, rng),
+            starts=scattered(problem, self.restarts, rng),
             coarse_to_fine=self.coarse_to_fine,
             max_evaluations=self.max_evaluations,
-            mapper=_mapper(self.n_jobs) if self.restarts else map,
+            mapper=thread_map(self.n_jobs) if self.restarts else map,
             rng=rng,
         )
 
@@ -402,22 +400,3 @@ _BATCH = 2000  # rows predicted at once: bounds the memory for their covariances
 
 def _finite(inputs: str) -> bool | str:
     return "allow-nan" if inputs == "ratings" else True
-
-
-def _starts(problem: Problem, count: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """Random starts around the first, as wide as the prior (a factor of e where it is flat)."""
-    box = boxes(problem.kernel, problem.likelihood)
-    sd = np.ones(len(box)) if problem.prior is None else np.minimum(problem.prior.sd, 1.0)
-    draws = problem.theta + sd * rng.normal(size=(count, len(box)))
-    return list(np.clip(draws, box[:, 0], box[:, 1]))
-
-
-def _mapper(n_jobs: int | None) -> Callable[..., Iterable[Any]]:
-    """A ``map`` over threads (the loops and BLAS release the GIL), one BLAS thread in each."""
-
-    def parallel_map(function: Callable[..., Any], items: Iterable[Any]) -> list[Any]:
-        with one_pool(1 if n_jobs not in (None, 1) else None):
-            calls = (delayed(function)(item) for item in items)
-            return list(Parallel(n_jobs=n_jobs, prefer="threads")(calls))
-
-    return parallel_map

@@ -15,11 +15,11 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-__all__ = ["BOXES", "Array", "Constant", "Kernel", "Product", "Sum", "by_rows", "matrix"]
+from ordinality.gp.arrays import Array, by_rows, matrix, positive
 
-Array = NDArray[np.float64]
+__all__ = ["BOXES", "Constant", "Kernel", "Product", "Sum"]
 
 #: Where the optimiser looks for the logarithm of each kind of parameter, for standardised
 #: features. A length scale of exp(9) = 8000 spreads is a constant in that feature and one of
@@ -52,7 +52,7 @@ class Kernel:
 
     def __post_init__(self) -> None:
         for name in self.learnt:
-            value = _positive(type(self).__name__, name, getattr(self, name))
+            value = positive(type(self).__name__, name, getattr(self, name))
             if np.ndim(value) and name != self.per_feature:
                 raise ValueError(f"{type(self).__name__} takes one {name}, got {value!r}.")
             object.__setattr__(self, name, value)
@@ -369,22 +369,6 @@ class Product(_Compound):
         return " * ".join(f"({p!r})" if isinstance(p, Sum) else repr(p) for p in self.parts)
 
 
-def matrix(X: ArrayLike) -> Array:
-    """`X` as a float64 matrix of rows of features."""
-    X = np.asarray(X, dtype=np.float64)
-    if X.ndim != 2:
-        raise ValueError(
-            f"X has shape {X.shape}, but kernels take one row per item, (n, d); "
-            "use X.reshape(-1, 1) for a single feature."
-        )
-    return X
-
-
-def by_rows(symmetric: Array) -> Array:
-    """A symmetric matrix with contiguous rows; LAPACK leaves Fortran order, by columns."""
-    return symmetric.T if symmetric.flags.f_contiguous else np.ascontiguousarray(symmetric)
-
-
 def _value(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None) -> Array | float:
     """``kernel(X, Y)``, or a mere number where every entry is the same."""
     return kernel.variance if isinstance(kernel, Constant) else kernel(X, Y)
@@ -400,17 +384,3 @@ def _as_kernel(value: Any) -> Kernel:
         f"a kernel cannot be combined with {value!r}; wanted another kernel of ordinality or a "
         "number (wrap a scikit-learn kernel as ordinality.kernels.Foreign(kernel))."
     )
-
-
-def _positive(owner: str, name: str, value: Any) -> float | Array:
-    """A positive parameter as a float, or as a read-only vector."""
-    try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        array = np.array(np.nan)
-    if array.ndim > 1 or not array.size or not np.all((array > 0) & (array < np.inf)):
-        raise ValueError(f"{owner} needs {name} positive and finite, got {value!r}.")
-    if array.ndim == 0:
-        return float(array)
-    array.setflags(write=False)
-    return array

@@ -41,6 +41,19 @@ class Ascent:
     converged: bool
 
 
+class _ExhaustedError(Exception):
+    """No evaluations are left."""
+
+
+@dataclass(frozen=True)
+class _Refused:
+    """A theta at which the criterion cannot be computed."""
+
+    theta: np.ndarray
+    value: float
+    gradient: np.ndarray
+
+
 class _Recorder:
     """Evaluates, counts, keeps the best and hands its engine state on."""
 
@@ -52,7 +65,13 @@ class _Recorder:
     def __call__(self, theta: np.ndarray) -> Any:
         start = None if self.best is None else self.best.approximation.start
         self.count += 1
-        found = self.evaluate(theta, start)
+        try:
+            found = self.evaluate(theta, start)
+        except FloatingPointError:
+            if self.best is None:  # the very start: the caller must hear of it
+                raise
+            # A wall that a line search walks back from; finite, for it interpolates.
+            return _Refused(theta, self.best.value - 1e6, np.zeros_like(theta))
         if self.best is None or found.value > self.best.value:
             self.best = found
         return found
@@ -71,6 +90,8 @@ def climb(
     small_steps, last = 0, -np.inf
 
     def negative(z: np.ndarray) -> tuple[float, np.ndarray]:
+        if record.count >= max_evaluations:  # L-BFGS-B asks only between line searches
+            raise _ExhaustedError
         found = record(z * scale)
         return -found.value, -found.gradient * scale
 
@@ -81,10 +102,13 @@ def climb(
         if small_steps >= 2:
             raise StopIteration
 
-    result = minimize(
-        negative, theta / scale, jac=True, method="L-BFGS-B", bounds=box / scale[:, None],
-        callback=enough, options={"maxfun": max_evaluations - 5, "maxls": 10, "ftol": 1e-12},
-    )  # fmt: skip
+    try:
+        result = minimize(
+            negative, theta / scale, jac=True, method="L-BFGS-B", bounds=box / scale[:, None],
+            callback=enough, options={"maxls": 10, "ftol": 1e-12},
+        )  # fmt: skip
+    except _ExhaustedError:
+        return Ascent(record.best, record.count, converged=False)
     converged = bool(result.success) or small_steps >= 2
     return Ascent(record.best, record.count, converged)
 

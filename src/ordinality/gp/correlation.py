@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigvalsh
 
-from ordinality.gp.algebra import Array, Kernel, matrix
+from ordinality.gp.algebra import Kernel
+from ordinality.gp.arrays import Array, matrix
 
 __all__ = ["Correlation", "Precomputed"]
 

@@ -30,7 +30,8 @@ _POLISH = 6  # mean-only steps per factorisation, at most
 # After a factorisation the residual is a few hundredths of the last gap of the variances, so
 # means need not be better than this share of it.
 _ENOUGH = 0.01
-_PARALLEL = 60  # visits before the sequential sweeps take over
+_PARALLEL = 60  # visits before the sequential sweeps take over,
+_SWEEPS = 30  # and how many of those, each as dear as seven visits
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,8 @@ def ep(
         visit, x, ceiling=ceiling, copies=problem.copies, mixing=1.0, tol=tol, max_iter=parallel
     )
     if not settled.converged and max_iter > parallel:
-        settled = _sequential(problem, visit, settled, tol, max_iter - parallel)
+        sweeps = min(max_iter - parallel, _SWEEPS)
+        settled = _sequential(problem, visit, settled, tol, sweeps)
     return _approximation(problem, design, settled, gradient)
 
 

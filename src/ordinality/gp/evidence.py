@@ -29,7 +29,7 @@ from .laplace import laplace
 from .likelihoods import Ordinal
 from .variational import variational
 
-__all__ = ["CRITERIA", "ENGINES", "Evaluation", "Fit", "Problem", "maximise"]
+__all__ = ["CRITERIA", "ENGINES", "Evaluation", "Fit", "Problem", "maximise", "scattered"]
 
 ENGINES: dict[str, Callable[..., Approximation]] = {
     "laplace": laplace,
@@ -42,6 +42,7 @@ _COARSEST = (
     250  # rows of the first subset: enough for a dozen parameters, cheap to the point of
 )
 _GROWTH = 4.0  # being free; each further level has at most this many times the rows
+_ROUGH = 1e-2  # nats that do not matter on a subset
 _LOOSE = 1e-4  # engine tolerance while searching on a subset: value exact to about 1e-8
 
 
@@ -143,7 +144,7 @@ def maximise(
     starts: Iterable[np.ndarray] = (),
     coarse_to_fine: bool = True,
     max_evaluations: int = 60,
-    gain: float = 1e-2,
+    gain: float = 1e-3,
     mapper: Callable[..., Iterable[Any]] = map,
     rng: np.random.Generator | None = None,
 ) -> Fit:
@@ -170,21 +171,30 @@ def maximise(
     subsets = _subsets(problem.y, rng) if coarse_to_fine else []
     levels = [_loose(problem.rows(index)) for index in subsets] + [problem]
     box = boxes(problem.kernel, problem.likelihood)
+    gains = [max(gain, _ROUGH)] * len(subsets) + [gain]
     first = levels[0]
     scale = _scale(first)
 
     def search(theta: np.ndarray) -> Ascent:
-        return climb(first.evaluate, theta, box, scale, max_evaluations, gain)
+        return climb(first.evaluate, theta, box, scale, max_evaluations, gains[0])
 
     ascents = list(mapper(search, [problem.theta, *starts]))
     best = max(ascents, key=lambda ascent: ascent.best.value)
     path = [(len(first.y), sum(ascent.n_evaluations for ascent in ascents))]
-    for coarse, fine in pairwise(levels):
+    for (coarse, fine), enough in zip(pairwise(levels), gains[1:], strict=True):
         hessian = curvature(coarse.evaluate, best.best, box)
         hessian = _grown(hessian, coarse, fine)
-        best = refine(fine.evaluate, best.best.theta, hessian, box, max_evaluations, gain)
+        best = refine(fine.evaluate, best.best.theta, hessian, box, max_evaluations, enough)
         path.append((len(fine.y), best.n_evaluations))
     return Fit(problem, best.best, path[-1][1], tuple(path), best.converged)
+
+
+def scattered(problem: Problem, count: int, rng: np.random.Generator) -> list[np.ndarray]:
+    """Random starts around the first, as wide as the prior (a factor of e where it is flat)."""
+    box = boxes(problem.kernel, problem.likelihood)
+    sd = np.ones(len(box)) if problem.prior is None else np.minimum(problem.prior.sd, 1.0)
+    draws = problem.theta + sd * rng.normal(size=(count, len(box)))
+    return list(np.clip(draws, box[:, 0], box[:, 1]))
 
 
 def _scale(problem: Problem) -> np.ndarray:
@@ -200,7 +210,7 @@ def _grown(hessian: np.ndarray, coarse: Problem, fine: Problem) -> np.ndarray:
     """Curvature on more rows: that of the data grows with their number, the prior's stays."""
     prior = np.zeros(len(hessian)) if coarse.prior is None else coarse.prior.sd**-2.0
     data = hessian + np.diag(prior)
-    return data * (len(fine.y) / len(coarse.y)) - np.diag(prior)
+    return data * (fine.weights.sum() / coarse.weights.sum()) - np.diag(prior)
 
 
 def _loose(problem: Problem) -> Problem:

@@ -92,10 +92,8 @@ def hyperprior(choice: Any, kernel: Kernel, likelihood: Ordinal) -> Hyperprior |
         )
     start = np.concatenate([kernel.theta, likelihood.theta])
     kinds = parameter_kinds(kernel, likelihood)
-    pairs = [_pair(choice.get(k, np.inf), at) for k, at in zip(kinds, start, strict=True)]
-    centre, sd = np.array(pairs, dtype=float).reshape(-1, 2).T
-    if not np.all(sd > 0):
-        raise ValueError("hyperprior needs standard deviations above zero.")
+    pairs = [_pair(k, choice.get(k, np.inf), at) for k, at in zip(kinds, start, strict=True)]
+    centre, sd = np.array(pairs).T
     return Hyperprior(centre, sd)
 
 
@@ -108,5 +106,16 @@ def boxes(kernel: Kernel, likelihood: Ordinal) -> np.ndarray:
     return np.concatenate([kernel.bounds.reshape(-1, 2), box])
 
 
-def _pair(value: Any, centre: float) -> tuple[float, float]:
-    return (float(centre), float(value)) if np.ndim(value) == 0 else (value[0], value[1])
+def _pair(kind: str, value: Any, start: float) -> tuple[float, float]:
+    """Centre and standard deviation of one parameter."""
+    try:
+        centre, sd = (start, float(value)) if np.ndim(value) == 0 else map(float, value)
+        sound = np.isfinite(centre) and sd > 0
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise ValueError(
+            f"hyperprior[{kind!r}] is {value!r}; wanted a standard deviation above zero, or a "
+            "pair (centre, standard deviation) such as (0.0, 0.5)."
+        )
+    return centre, sd

@@ -15,7 +15,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ordinality.gp.algebra import Array, Constant, Kernel, Product, Sum, by_rows, matrix
+from ordinality.gp.algebra import Constant, Kernel, Product, Sum
+from ordinality.gp.arrays import Array, by_rows, matrix
 from ordinality.gp.correlation import Correlation, Precomputed
 from ordinality.gp.stationary import Gaussian, Matern, RationalQuadratic, symmetric
 

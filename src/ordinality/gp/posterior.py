@@ -94,9 +94,21 @@ def factorise(K: np.ndarray, tau: np.ndarray, out: np.ndarray | None = None) -> 
     sq = np.maximum(np.sqrt(tau), _SMALLEST_ROOT)
     _identity_plus(K, sq, B)
     upper, info = lapack.dpotrf(B, clean=0, overwrite_a=1)
-    if info != 0:  # eigenvalues are at least one: only overflow or a NaN gets here
-        raise FloatingPointError("the kernel matrix holds values that are not finite")
-    return Factor(sq, upper, float(np.sum(np.log(np.diagonal(upper)))))
+    half_log_det = float(np.sum(np.log(np.diagonal(upper)))) if info == 0 else np.inf
+    if not np.isfinite(half_log_det):
+        raise FloatingPointError(_diagnosis(K, sq))
+    return Factor(sq, upper, half_log_det)
+
+
+def _diagnosis(K: np.ndarray, sq: np.ndarray) -> str:
+    """Why B, whose eigenvalues are at least one, could not be factorised."""
+    if not np.all(np.isfinite(K)):
+        return "the kernel matrix holds values that are not finite; scale the features."
+    ratio = float(np.max(np.diagonal(K) * sq**2))
+    return (
+        f"the kernel's variance is {ratio:.0e} times the squared noise, which leaves no digits "
+        "for the noise; raise the noise or lower the kernel's variance."
+    )
 
 
 @dataclass(frozen=True)

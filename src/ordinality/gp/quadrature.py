@@ -27,7 +27,7 @@ __all__ = ["expected_log_jets", "log_expected_jets"]
 _HERMITE_X, _HERMITE_W = np.polynomial.hermite_e.hermegauss(32)
 _HERMITE_LOGW = np.log(_HERMITE_W / _HERMITE_W.sum())
 _PANEL_X, _PANEL_W = np.polynomial.legendre.leggauss(12)
-# Half a panel is at most about 1.3 of the scale it resolves; log p is analytic within 2.5 of it.
+# Half a panel is about 1.3 of the scale it resolves; log p is analytic within 2.5 of it.
 _STEPS = np.array([2.5, 5.5, 12.0, 30.0])
 _NARROW = 0.7  # standard deviation over noise up to which 32 Hermite nodes reach 1e-13
 _REACH = 9.0  # a Gaussian has 1e-19 of its mass beyond nine standard deviations
@@ -119,7 +119,7 @@ def _breakpoints(lower, upper, centre, width, sd, noise):
             cuts[count + 2] = lower + sign * step * noise
             cuts[count + 3] = upper + sign * step * noise
             count += 4
-    np.minimum(np.maximum(cuts, cuts[0]), cuts[2], cuts)
+    cuts = np.minimum(np.maximum(cuts, cuts[0]), cuts[2])
     cuts.sort()
     return cuts
 
@@ -175,7 +175,7 @@ def _tilted_jet(x, logw, points, var, out):
         e211 += w[j] * a * a * b
     out[0] = top + math.log(total)
     out[1] = means[1]
-    out[2] = means[2] + e11
+    out[2] = min(means[2] + e11, 0.0)  # concave; the sum rounds to either side of zero
     out[3] = means[3] + 3.0 * e21 + e111
     out[4] = means[4] + 4.0 * e31 + 3.0 * e22 + 6.0 * e211 + e1111 - 3.0 * e11**2
     for k in (5, 8):  # derivatives in the upper threshold and in log noise

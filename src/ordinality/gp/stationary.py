@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
-from ordinality.gp.algebra import Array, Kernel, by_rows, matrix
+from ordinality.gp.algebra import Kernel
+from ordinality.gp.arrays import Array, by_rows, matrix
 
 __all__ = ["Gaussian", "Matern", "RationalQuadratic", "symmetric"]
 

@@ -1,0 +1,57 @@
+"""Draw the figures of the docs: python docs/figures/draw.py"""
+
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+
+from ordinality import OrdinalGP
+
+HERE = Path(__file__).parent
+# Dark to light: ordered in colour, and still ordered in grey.
+SHADES = ["#08306b", "#2171b5", "#6baed6", "#c6dbef"]
+
+
+def one_feature() -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Forty visits on a scale of four, as in the page's example."""
+    rng = np.random.default_rng(1)
+    X = np.sort(rng.uniform(0, 10, size=60))[:, None]
+    hidden = np.sin(X[:, 0]) + 0.25 * X[:, 0] + 0.4 * rng.normal(size=60)
+    levels = ["poor", "fair", "good", "superb"]
+    return X, np.array(levels)[np.digitize(hidden, [0.5, 1.3, 2.2])], levels
+
+
+def draw_model() -> None:
+    X, y, levels = one_feature()
+    model = OrdinalGP(levels=levels).fit(X, y)
+    grid = np.linspace(-2, 13, 400)[:, None]
+    mean, var = model.predict_latent(grid)
+    sd = np.sqrt(var)
+    figure, (top, bottom) = plt.subplots(2, 1, figsize=(7, 6), sharex=True)
+    top.fill_between(grid[:, 0], mean - 2 * sd, mean + 2 * sd, color="#dddddd", lw=0)
+    top.plot(grid[:, 0], mean, color="black", lw=1.5)
+    for threshold in model.thresholds_:
+        top.axhline(threshold, color="#2171b5", lw=1, ls="--")
+    edges = [mean.min() - 0.5, *model.thresholds_, mean.max() + 0.5]
+    for name, low, high in zip(levels, edges, edges[1:], strict=False):
+        top.text(13.15, 0.5 * (low + high), name, va="center", fontsize=9)
+    top.set_ylabel("latent function")
+    proba = model.predict_level_proba(grid)
+    bottom.stackplot(grid[:, 0], proba.T, colors=SHADES, labels=levels)
+    ranks = np.array([levels.index(label) for label in y])
+    for rank in range(4):
+        at = X[ranks == rank, 0]
+        bottom.plot(at, np.full(len(at), -0.04 - 0.035 * rank), "|", color=SHADES[rank], ms=7)
+    bottom.set_ylim(-0.2, 1)
+    bottom.set_xlim(-2, 13)
+    bottom.set_ylabel("probability of each level")
+    bottom.set_xlabel("feature")
+    bottom.legend(loc="upper left", fontsize=8, framealpha=0.9)
+    figure.tight_layout()
+    figure.savefig(HERE / "ordinal-gp.svg")
+
+
+if __name__ == "__main__":
+    mpl.rcParams["svg.hashsalt"] = "ordinality"  # the same drawing gives the same file
+    draw_model()

@@ -1,0 +1,42 @@
+"""Arrays as kernels take them: matrices of rows, symmetric matrices, positive parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Array", "by_rows", "matrix", "positive"]
+
+Array = NDArray[np.float64]
+
+
+def matrix(X: ArrayLike) -> Array:
+    """`X` as a float64 matrix of rows of features."""
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2:
+        raise ValueError(
+            f"X has shape {X.shape}, but kernels take one row per item, (n, d); "
+            "use X.reshape(-1, 1) for a single feature."
+        )
+    return X
+
+
+def by_rows(symmetric: Array) -> Array:
+    """A symmetric matrix with contiguous rows; LAPACK leaves Fortran order, by columns."""
+    return symmetric.T if symmetric.flags.f_contiguous else np.ascontiguousarray(symmetric)
+
+
+def positive(owner: str, name: str, value: Any) -> float | Array:
+    """A positive parameter as a float, or as a read-only vector."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.ndim > 1 or not array.size or not np.all((array > 0) & (array < np.inf)):
+        raise ValueError(f"{owner} needs {name} positive and finite, got {value!r}.")
+    if array.ndim == 0:
+        return float(array)
+    array.setflags(write=False)
+    return array

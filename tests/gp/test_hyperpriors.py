@@ -1,0 +1,104 @@
+"""Priors of the learnt parameters and the boxes they are looked for in."""
+
+import numpy as np
+import pytest
+
+from ordinality.gp.hyperpriors import WEAK, Hyperprior, boxes, hyperprior, parameter_kinds
+from ordinality.gp.likelihoods import Ordinal
+from ordinality.kernels import Gaussian, Linear, RationalQuadratic, Spline
+
+KERNEL = 2.0 * Gaussian([1.0, 3.0]) + Linear()
+LIKELIHOOD = Ordinal(np.array([-1.0, 0.5, 2.5]), 0.5)
+KINDS = (
+    "variance", "length_scale", "length_scale", "relevance",
+    "noise", "first_threshold", "gap", "gap",
+)  # fmt: skip
+THETA = np.concatenate([KERNEL.theta, LIKELIHOOD.theta])
+
+
+def test_kinds_follow_the_order_of_theta():
+    assert parameter_kinds(KERNEL, LIKELIHOOD) == KINDS
+    two_levels = Ordinal(np.zeros(1))
+    assert parameter_kinds(Gaussian(), two_levels) == (
+        "length_scale", "noise", "first_threshold",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("choice", ["weak", WEAK])
+def test_weak_is_centred_where_the_search_starts(choice):
+    prior = hyperprior(choice, KERNEL, LIKELIHOOD)
+    np.testing.assert_array_equal(prior.centre, THETA)
+    np.testing.assert_array_equal(prior.sd, [WEAK[kind] for kind in KINDS])
+    assert prior.value(THETA) == 0.0
+
+
+def test_weak_has_a_width_for_every_kind_of_parameter():
+    kernel = KERNEL + RationalQuadratic()
+    assert set(parameter_kinds(kernel, LIKELIHOOD)) <= set(WEAK)
+    assert np.all(np.isfinite(hyperprior("weak", kernel, LIKELIHOOD).sd))
+
+
+def test_a_mapping_states_widths_and_centres_and_leaves_the_rest_flat():
+    prior = hyperprior({"noise": 0.3, "gap": (-1.0, 2.0)}, KERNEL, LIKELIHOOD)
+    inf = np.inf
+    np.testing.assert_array_equal(prior.sd, [inf, inf, inf, inf, 0.3, inf, 2.0, 2.0])
+    np.testing.assert_array_equal(prior.centre[-2:], -1.0)
+    assert prior.centre[4] == np.log(0.5)
+    moved = THETA + np.array([9.0, 9.0, 9.0, 9.0, 0.6, 9.0, 0.0, 0.0])
+    # Two widths of noise, and the gaps' own distance from -1.
+    gaps = (LIKELIHOOD.theta[2:] + 1.0) / 2.0
+    assert prior.value(moved) == pytest.approx(-2.0 - 0.5 * gaps @ gaps)
+    np.testing.assert_array_equal(prior.gradient(moved)[[0, 1, 2, 3, 5]], 0.0)
+
+
+def test_an_empty_mapping_is_flat():
+    prior = hyperprior({}, KERNEL, LIKELIHOOD)
+    assert prior.value(THETA + 7.0) == 0.0
+
+
+@pytest.mark.parametrize("choice", [None, Hyperprior(np.zeros(8), np.ones(8))])
+def test_nothing_and_a_finished_prior_are_taken_as_they_are(choice):
+    assert hyperprior(choice, KERNEL, LIKELIHOOD) is choice
+
+
+def test_gradient_agrees_with_differences():
+    prior = hyperprior("weak", KERNEL, LIKELIHOOD)
+    at, h = THETA + np.linspace(-1.0, 1.5, 8), 1e-4
+    steps = h * np.eye(8)
+    numeric = [(prior.value(at + step) - prior.value(at - step)) / (2 * h) for step in steps]
+    np.testing.assert_allclose(prior.gradient(at), numeric, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("choice", ["strong", 3.0, ["noise"]])
+def test_a_choice_that_is_not_understood_is_shown_with_those_that_are(choice):
+    with pytest.raises(ValueError, match="not understood; use 'weak', None, a mapping") as info:
+        hyperprior(choice, KERNEL, LIKELIHOOD)
+    assert repr(choice) in str(info.value)
+
+
+def test_an_unknown_parameter_is_named_with_the_known_ones():
+    with pytest.raises(ValueError, match="no parameter called 'nose'.*'length_scale', 'noise'"):
+        hyperprior({"noise": 1.0, "nose": 1.0}, KERNEL, LIKELIHOOD)
+
+
+@pytest.mark.parametrize("width", [0.0, -1.0, np.nan, (0.0, -2.0)])
+def test_a_width_that_is_not_positive_is_refused(width):
+    with pytest.raises(ValueError, match="standard deviations above zero"):
+        hyperprior({"noise": width}, KERNEL, LIKELIHOOD)
+
+
+def test_boxes_hold_the_start_wherever_it_is():
+    box = boxes(KERNEL, LIKELIHOOD)
+    assert box.shape == (8, 2)
+    assert np.all(box[:, 0] < box[:, 1])
+    np.testing.assert_array_equal(box[:4], KERNEL.bounds)
+    far = Ordinal(np.array([-300.0, 0.0, 1e-5]), 1e-6)
+    theta = np.concatenate([KERNEL.theta, far.theta])
+    wide = boxes(KERNEL, far)
+    assert np.all((wide[:, 0] <= theta) & (theta <= wide[:, 1]))
+    np.testing.assert_array_equal(wide[4:, 0], theta[4:] * [1, 1, 0, 1] + [0, 0, box[6, 0], 0])
+
+
+def test_a_kernel_with_nothing_to_learn_leaves_the_likelihoods_boxes():
+    assert boxes(Spline(), LIKELIHOOD).shape == (4, 2)
+    assert len(hyperprior("weak", Spline(), LIKELIHOOD).sd) == 4

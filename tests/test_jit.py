@@ -1,0 +1,214 @@
+"""Loops compile when first called, in any folder, and give the numbers of their Python."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import ordinality
+from ordinality import _math
+from ordinality._jit import loop
+from ordinality._math import LOGIT, PROBIT
+from ordinality.gp import quadrature
+
+
+@loop
+def square(x):
+    """The area of a square."""
+    return x * x
+
+
+@loop
+def sum_of_squares(x):
+    total = 0.0
+    for value in x:
+        total += square(value)
+    return total
+
+
+@loop
+def sum_of_fourth_powers(x):
+    return sum_of_squares(x * x)
+
+
+@loop
+def reciprocal(x):
+    return 1.0 / x
+
+
+def run(code, **environment):
+    """Run ``code`` in a fresh interpreter and return what it printed."""
+    source = str(Path(ordinality.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": source, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_a_loop_is_compiled_by_its_first_call_and_once():
+    @loop
+    def twice(x):
+        return x + x
+
+    assert "compiled" not in vars(twice)
+    assert twice(2.0) == 4.0
+    first = vars(twice)["compiled"]
+    assert twice(3.0) == 6.0
+    assert vars(twice)["compiled"] is first
+
+
+def test_importing_loops_does_not_import_numba_but_calling_one_does():
+    code = """
+import sys
+import ordinality._math as math, ordinality.gp.quadrature
+print("numba" in sys.modules)
+math.interval_jets.__globals__["_log_sigmoid"](0.0)
+print("numba" in sys.modules)
+"""
+    assert run(code) == ["False", "True"]
+
+
+def test_a_loop_calls_other_loops_and_they_call_others():
+    assert sum_of_fourth_powers(np.array([1.0, 2.0, 3.0])) == 98.0
+
+
+def test_a_loop_keeps_its_name_and_documentation():
+    assert square.__name__ == "square"
+    assert square.__doc__ == "The area of a square."
+    assert square.__wrapped__(3.0) == 9.0
+
+
+def test_compiling_leaves_the_python_function_as_it_was():
+    sum_of_squares(np.ones(2))
+    assert sum_of_squares.__wrapped__.__globals__["square"] is square
+
+
+def test_division_by_zero_is_infinite_and_not_an_error():
+    assert reciprocal(0.0) == np.inf
+    assert reciprocal(-0.0) == -np.inf
+
+
+def test_infinities_and_nan_survive_compilation():
+    assert sum_of_squares(np.array([1.0, -np.inf])) == np.inf
+    assert np.isnan(sum_of_squares(np.array([1.0, np.nan])))
+
+
+def test_options_are_those_that_are_promised():
+    options = square.compiled.targetoptions
+    assert options["nogil"] is True
+    assert options["error_model"] == "numpy"
+    assert not options.get("fastmath")
+    assert not options.get("parallel")
+
+
+# ------------------------------------------------------------ where nothing can be written
+
+
+def test_a_loop_without_a_writable_cache_is_compiled_without_one(monkeypatch):
+    njit, asked = numba.njit, []
+
+    def refuse(*args, cache=False, **options):
+        asked.append(cache)
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return njit(*args, **options)
+
+    monkeypatch.setattr(numba, "njit", refuse)
+
+    @loop
+    def cube(x):
+        return x**3
+
+    assert cube(2.0) == 8.0
+    assert asked == [True, False]
+
+
+def test_other_failures_to_compile_are_not_hidden(monkeypatch):
+    def broken(*args, **options):
+        raise ValueError("no such option")
+
+    monkeypatch.setattr(numba, "njit", broken)
+    with pytest.raises(ValueError, match="no such option"):
+        loop(lambda x: x)(1.0)
+
+
+def test_a_loop_without_a_source_file_is_compiled_without_a_cache():
+    made = {}
+    exec("def half(x):\n    return 0.5 * x", made)
+    half = loop(made["half"])
+    assert half(3.0) == 1.5
+    assert half.compiled.stats.cache_path is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="hides no folder by these variables")
+def test_a_loop_works_where_every_cache_folder_is_out_of_reach(tmp_path):
+    (tmp_path / "module.py").write_text(
+        "from ordinality._jit import loop\n\n\n@loop\ndef half(x):\n    return 0.5 * x\n"
+    )
+    (tmp_path / "__pycache__").write_text("a file in the folder's place stops even root")
+    code = f"""
+import sys
+sys.path.insert(0, {str(tmp_path)!r})
+from module import half
+print(half(3.0), half.compiled.stats.cache_path)
+"""
+    nowhere = os.path.join(os.devnull, "cache")
+    folders = ["HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"]
+    assert run(code, **dict.fromkeys(folders, nowhere)) == ["1.5", "None"]
+
+
+def test_a_loop_is_cached_where_it_can_be():
+    assert square(2.0) == 4.0
+    assert Path(square.compiled.stats.cache_path).is_dir()
+
+
+# ------------------------------------------------------------ the numbers of Python
+
+
+@pytest.fixture
+def in_python(monkeypatch):
+    """Replace every loop of the numerical modules by the function it was made from."""
+    for module in (_math, quadrature):
+        for name, value in list(vars(module).items()):
+            if isinstance(value, loop):
+                monkeypatch.setattr(module, name, value.__wrapped__)
+
+
+LOWER = np.array([-np.inf, -1.0, 0.2, 0.2, 3.0, 5.0, -9.0, -np.inf])
+UPPER = np.array([0.4, 1.5, 0.201, np.inf, 3.5, 40.0, 9.0, np.inf])
+MEAN = np.array([0.7, 0.1, -2.0, -8.0, 0.0, -1.0, 0.5, 0.0])
+VAR = np.array([0.01, 0.2, 4.0, 0.3, 1.0, 9.0, 0.0, 1.0])
+
+
+def every_jet(link):
+    power = np.linspace(0.3, 1.0, len(MEAN))
+    return [
+        _math.interval_jets(link, LOWER, UPPER, MEAN, 0.6),
+        _math.blurred_jets(LOWER, UPPER, MEAN, VAR, 0.6),
+        quadrature.expected_log_jets(link, LOWER, UPPER, MEAN, VAR, 0.6),
+        quadrature.log_expected_jets(link, LOWER, UPPER, MEAN, VAR, 0.6, power),
+    ]
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    return {link: every_jet(link) for link in (PROBIT, LOGIT)}
+
+
+@pytest.mark.parametrize("link", [PROBIT, LOGIT], ids=["probit", "logit"])
+@pytest.mark.usefixtures("in_python")
+def test_compiled_loops_give_the_numbers_of_their_python(compiled, link):
+    assert not isinstance(_math.point_jet, loop)
+    for ours, plain in zip(compiled[link], every_jet(link), strict=True):
+        assert_allclose(ours, plain, rtol=1e-10, atol=1e-12)
