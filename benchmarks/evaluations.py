@@ -2,10 +2,11 @@
 
     python benchmarks/evaluations.py [--threads 1]
 
-Cold starts from nothing; warm from the sites of a nearby theta (3 % shorter length scale, 5 % less
-noise, thresholds 2 % apart), as in an optimiser's step. Memory is the peak of NumPy's allocations
-during one evaluation in n x n arrays, the kernel matrix included. Units and evaluations alternate,
-and the quickest of each is taken, so that a busy machine disturbs the ratio least.
+Cold starts from nothing; warm from the sites of a nearby theta (3 % shorter length scale, 5 %
+less noise, thresholds 2 % apart), as in an optimiser's step. Memory is the peak of NumPy's
+allocations during one evaluation in n x n arrays, the kernel matrix included. Units and
+evaluations alternate, and the quickest of each is taken, so that a busy machine disturbs the
+ratio least.
 """
 
 from __future__ import annotations
@@ -84,8 +85,9 @@ def measure(n: int, engine: str) -> str:
     tracemalloc.stop()
     bars = BARS.get(engine, ((np.nan, np.nan),) * 2)[n >= 500]
     return (
-        f"| {n} | {engine} | {one * 1e3:.2f} | {cold / one:.2f} ({base.approximation.n_iter}) | "
-        f"{bars[0]} | {warm / one:.2f} ({iterations}) | {bars[1]} | {peak:.1f} |"
+        f"| {n} | {engine} | {one * 1e3:.2f} | {cold / one:.2f} "
+        f"({base.approximation.n_iter}) | {bars[0]} | {warm / one:.2f} ({iterations}) | "
+        f"{bars[1]} | {peak:.1f} |"
     )
 
 

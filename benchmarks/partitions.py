@@ -21,10 +21,13 @@ import numpy as np
 import polars as pl
 from joblib import Parallel, delayed
 from rich.progress import track
-from scipy.stats import norm
+from scipy.stats import norm, rankdata
 
 RESULTS = Path(__file__).parent / "results" / "partitions.jsonl"
-CHU = "diabetes pyrimidines triazines wisconsin machine_cpu auto_mpg boston_housing stocks abalone"
+CHU = (
+    "diabetes pyrimidines triazines wisconsin machine_cpu auto_mpg boston_housing stocks "
+    "abalone"
+)
 ORCA = (
     "contact_lenses pasture squash_stored squash_unstored tae bondrate new_thyroid automobile "
     "balance_scale esl toy"
@@ -33,7 +36,24 @@ ORCA = (
 # Chu & Ghahramani (2005), tables 2 and 3: zero-one error in %, mean absolute error, each as
 # (mean, standard deviation) over the 20 partitions, for MAP and for EP.
 PUBLISHED = {
-    ("diabetes", 5): ((54.23, 13.78), (0.6615, 0.1376), (54.23, 13.78), (0.6654, 0.1373)),
+    "diabetes_5": ((54.23, 13.78), (0.6615, 0.1376), (54.23, 13.78), (0.6654, 0.1373)),
+    "pyrimidines_5": ((39.79, 7.21), (0.4271, 0.0906), (36.46, 6.47), (0.3917, 0.0745)),
+    "triazines_5": ((52.91, 2.15), (0.6872, 0.0229), (52.62, 2.66), (0.6878, 0.0295)),
+    "wisconsin_5": ((65.00, 4.71), (1.0102, 0.0937), (65.16, 4.65), (1.0141, 0.0932)),
+    "machine_cpu_5": ((16.53, 3.56), (0.1847, 0.0404), (16.78, 3.88), (0.1856, 0.0424)),
+    "auto_mpg_5": ((23.78, 1.85), (0.2411, 0.0189), (23.75, 1.74), (0.2411, 0.0186)),
+    "boston_housing_5": ((24.88, 2.02), (0.2604, 0.0206), (24.49, 1.85), (0.2585, 0.0200)),
+    "stocks_5": ((11.99, 2.34), (0.1199, 0.0234), (12.00, 2.06), (0.1200, 0.0206)),
+    "abalone_5": ((21.50, 0.22), (0.2322, 0.0025), (21.56, 0.36), (0.2337, 0.0072)),
+    "diabetes_10": ((83.46, 5.73), (2.1385, 0.3317), (83.08, 5.91), (2.1423, 0.3314)),
+    "pyrimidines_10": ((55.42, 8.01), (0.8771, 0.1749), (54.38, 7.70), (0.8292, 0.1338)),
+    "triazines_10": ((63.72, 4.34), (1.1994, 0.0671), (64.01, 3.78), (1.2012, 0.0680)),
+    "wisconsin_10": ((78.52, 3.58), (2.1391, 0.1797), (78.52, 3.51), (2.1437, 0.1790)),
+    "machine_cpu_10": ((33.81, 3.91), (0.4746, 0.0727), (33.73, 3.64), (0.4686, 0.0763)),
+    "auto_mpg_10": ((43.96, 2.81), (0.4990, 0.0352), (43.88, 2.60), (0.4979, 0.0340)),
+    "boston_housing_10": ((41.53, 2.77), (0.4920, 0.0330), (41.26, 2.86), (0.4896, 0.0346)),
+    "stocks_10": ((19.90, 1.72), (0.2006, 0.0166), (19.44, 1.91), (0.1960, 0.0184)),
+    "abalone_10": ((42.60, 0.91), (0.5140, 0.0075), (42.27, 0.46), (0.5113, 0.0053)),
 }
 
 
@@ -116,6 +136,8 @@ def main() -> None:
                 file.write(json.dumps(row) + "\n")
                 file.flush()
     _report(cells)
+    if args.priors:
+        _summary(cells)
 
 
 def _cells(args):
@@ -123,7 +145,10 @@ def _cells(args):
     if args.priors:
         sets = [("chu_partitions", f"{s}_{b}") for s in CHU.split()[:6] for b in (5, 10)]
         sets += [("orca_partitions", s) for s in ORCA.split()]
-        chosen = chosen or "ep/none,ep/sd=0.25,ep/sd=0.5,ep/sd=1,ep/sd=2"
+        chosen = chosen or (
+            "ep/none,ep/sd=0.25,ep/sd=0.5,ep/sd=1,ep/sd=2,ep/sd=0.5/frequencies,"
+            "ep/sd=1/frequencies,ep/sd=1:0.7:1,ep/sd=1:0.5:1"
+        )
     else:
         sets = [("chu_partitions", f"{s}_{b}") for b in (5, 10) for s in CHU.split()]
         chosen = chosen or "laplace/weak,ep/weak"
@@ -143,22 +168,57 @@ def _stored() -> dict:
 
 
 def _report(cells) -> None:
+    """A line a set and setting; beside it what was published, in published deviations."""
     stored = _stored()
     names = dict.fromkeys((name, setting) for _, name, _, setting in cells)
-    print("| set | setting | zero-one % | absolute | log score | RPS | seconds |")
-    print("|---|---|---|---|---|---|---|")
+    print("| set | setting | zero-one % | published | absolute | published | log score | RPS |")
+    print("|---|---|---|---|---|---|---|---|")
     for name, setting in names:
         rows = [r for (s, _, t), r in stored.items() if (s, t) == (name, setting)]
         if not rows:
             continue
-        column = {key: np.array([row[key] for row in rows]) for key in rows[0] if key != "set"
-                  and not isinstance(rows[0][key], str)}  # fmt: skip
-        z, a = 100 * column["zero_one"], column["mae"]
+        zero_one = 100 * np.array([row["zero_one"] for row in rows])
+        mae = np.array([row["mae"] for row in rows])
+        log_score, rps = (np.mean([row[key] for row in rows]) for key in ("log_score", "rps"))
+        column = 2 * setting.startswith("ep")
+        published = PUBLISHED.get(name, (None,) * 4)[column : column + 2]
         print(
-            f"| {name} | {setting} | {z.mean():.2f} ± {z.std(ddof=1):.2f} | "
-            f"{a.mean():.4f} ± {a.std(ddof=1):.4f} | {column['log_score'].mean():.4f} | "
-            f"{column['rps'].mean():.4f} | {column['seconds'].mean():.2f} |"
+            f"| {name} | {setting} | {zero_one.mean():.2f} ± {zero_one.std(ddof=1):.2f} | "
+            f"{_beside(published[0], zero_one.mean())} | {mae.mean():.4f} ± "
+            f"{mae.std(ddof=1):.4f} | {_beside(published[1], mae.mean())} | "
+            f"{log_score:.4f} | {rps:.4f} |"
         )
+
+
+def _beside(published, ours) -> str:
+    if published is None:
+        return ""
+    mean, sd = published
+    return f"{mean:g} ± {sd:g} ({(ours - mean) / sd:+.2f})"
+
+
+def _summary(cells) -> None:
+    """How settings compare over all sets: mean of each score, and mean rank (1 is best)."""
+    stored = _stored()
+    settings = list(dict.fromkeys(cell[3] for cell in cells))
+    means: dict = {}
+    for (name, _, setting), row in stored.items():
+        means.setdefault(name, {}).setdefault(setting, []).append(row)
+    sets = [
+        name for name, by in means.items() if all(len(by.get(t, ())) >= 20 for t in settings)
+    ]
+    print(f"\n{len(sets)} sets: {', '.join(sets)}\n")
+    print("| setting | zero-one (rank) | absolute (rank) | log score (rank) | RPS (rank) |")
+    print("|---|---|---|---|---|")
+    columns = []
+    for key in ("zero_one", "mae", "log_score", "rps"):
+        table = [[np.mean([r[key] for r in means[s][t]]) for t in settings] for s in sets]
+        ranks = np.mean([rankdata(line) for line in table], axis=0)
+        columns.append(
+            [f"{m:.4f} ({r:.2f})" for m, r in zip(np.mean(table, 0), ranks, strict=True)]
+        )
+    for setting, *scores in zip(settings, *columns, strict=True):
+        print(f"| {setting} | {' | '.join(scores)} |")
 
 
 if __name__ == "__main__":

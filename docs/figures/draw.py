@@ -23,6 +23,7 @@ def one_feature() -> tuple[np.ndarray, np.ndarray, list[str]]:
 
 
 def draw_model() -> None:
+    """The latent function with its thresholds, and the probabilities below."""
     X, y, levels = one_feature()
     model = OrdinalGP(levels=levels).fit(X, y)
     grid = np.linspace(-2, 13, 400)[:, None]

@@ -83,7 +83,7 @@ def test_an_unknown_parameter_is_named_with_the_known_ones():
 
 @pytest.mark.parametrize("width", [0.0, -1.0, np.nan, (0.0, -2.0)])
 def test_a_width_that_is_not_positive_is_refused(width):
-    with pytest.raises(ValueError, match="standard deviations above zero"):
+    with pytest.raises(ValueError, match="standard deviation above zero"):
         hyperprior({"noise": width}, KERNEL, LIKELIHOOD)
 
 

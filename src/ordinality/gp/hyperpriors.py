@@ -21,15 +21,15 @@ __all__ = ["WEAK", "Hyperprior", "boxes", "hyperprior", "parameter_kinds"]
 #: Standard deviations of the default prior, per kind of parameter (all logarithms but the first
 #: threshold's), as chosen by experiment: docs/hyperpriors.md.
 WEAK: dict[str, float] = {
-    "length_scale": 0.5,
-    "relevance": 1.0,
+    "length_scale": 1.0,
+    "relevance": 2.0,  # an inverse square of a length
     "variance": 1.0,
     "alpha": 1.0,
     "offset": 1.0,
     "foreign": 1.0,
     "noise": 0.5,
-    "first_threshold": 3.0,
-    "gap": 0.5,
+    "first_threshold": 6.0,
+    "gap": 1.0,
 }
 
 _LIKELIHOOD_BOXES = {"noise": (-7.0, 3.0), "first_threshold": (-20.0, 20.0), "gap": (-8.0, 3.0)}
