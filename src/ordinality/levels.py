@@ -104,8 +104,10 @@ class Order:
             f"y contains {found.item()!r}, which is not one of the declared levels "
             f"{self.levels.tolist()}; "
         )
-        codes = labels.dtype.kind in "iu" and _is_text(self.levels)
-        if codes and set(labels.tolist()) <= set(range(self.n_levels)):
+        codes = set(labels.tolist()) if labels.dtype.kind in "iu" else set()
+        every = set(range(self.n_levels))
+        numbered = codes == every and self.n_levels > 2  # 0 and 1 alone may be anything
+        if numbered or (codes and codes <= every and _is_text(self.levels)):
             return ValueError(
                 message + "it looks like a code for a label: some scikit-learn tools (voting, "
                 "bagging, cross_val_predict with method='predict_proba') number the labels "

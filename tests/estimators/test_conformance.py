@@ -44,14 +44,7 @@ def quick_checks():
     for model in VARIANTS:
         for _, check in estimator_checks_generator(model):
             if name_of(check) not in SLOW:
-                yield pytest.param(model, check, marks=known(model, check))
-
-
-def known(model, check):
-    """Mark the one check that fails: scores of logistic noise as if it were normal."""
-    learnt_logit = model.link == "logit" and model.optimizer is not None
-    fails = learnt_logit and name_of(check) == "check_decision_proba_consistency"
-    return [pytest.mark.xfail(reason="scores of two levels assume normal noise")] * fails
+                yield model, check
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +222,6 @@ def test_a_fit_gives_the_threads_of_blas_back_even_when_it_fails(data, two_threa
     assert two_threads() == before
 
 
-@pytest.mark.xfail(reason="the fit that ends last restores what the first had limited")
 def test_fits_that_overlap_give_the_threads_of_blas_back(two_threads):
     before = two_threads()
     first, second = one_pool(), one_pool()

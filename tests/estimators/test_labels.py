@@ -108,7 +108,6 @@ def test_the_decision_function_of_more_levels_has_a_column_for_each_class(data, 
     )
 
 
-@pytest.mark.xfail(reason="the scorer takes the decision function to rise with the level")
 def test_the_concordance_of_two_levels_does_not_depend_on_their_names(data):
     X, _, rank = data
     named = model(levels=["low", "high"]).fit(X, np.where(rank > 0, "high", "low"))
@@ -319,7 +318,6 @@ def test_with_ranks_for_labels_the_same_tools_are_right(data):
     np.testing.assert_array_equal(vote.predict_proba(X), plain.fit(X, rank).predict_proba(X))
 
 
-@pytest.mark.xfail(reason="the hint about recoding is given for levels of text only")
 def test_tools_that_recode_numbers_meet_the_same_error(data):
     X, _, rank = data
     with pytest.raises(ValueError, match="looks like a code for a label"):

@@ -152,7 +152,6 @@ def test_cross_validation_splits_a_gram_matrix_by_rows_and_columns(data):
     np.testing.assert_allclose(given, plain)
 
 
-@pytest.mark.xfail(reason="the variance of new items is taken to be one")
 def test_parts_of_a_gram_matrix_are_predicted_like_the_whole(data):
     X, y = data
     K = 4.0 * Gaussian(1.5)(X)

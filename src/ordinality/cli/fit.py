@@ -235,7 +235,7 @@ def _show_relevance(console: Console, names: tuple[str, ...], relevance: np.ndar
         ],
     )
     if len(names) > SHOWN:
-        console.print(f"and {len(names) - SHOWN} features of less relevance")
+        console.print(f"and {len(names) - SHOWN} more of less relevance")
 
 
 def _show(console: Console, titles: list[str], rows: list[list[str]]) -> None:

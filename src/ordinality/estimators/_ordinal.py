@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import levels as _levels
 
-__all__ = ["OrdinalClassifier", "check_weights", "rows_of"]
+__all__ = ["OrdinalClassifier"]
 
 
 class OrdinalClassifier(ClassifierMixin, BaseEstimator):
@@ -102,31 +102,3 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
         # scikit-learn's accuracy check uses blobs whose classes lie in no order.
         tags.classifier_tags.poor_score = True
         return tags
-
-
-def check_weights(weights: Any, n: int) -> np.ndarray:
-    """Sample weights as floats, one a row; ones if None."""
-    if weights is None:
-        return np.ones(n)
-    checked = np.asarray(weights, dtype=np.float64)
-    if checked.shape != (n,):
-        raise ValueError(
-            f"sample_weight has shape {checked.shape}, but there are {n} rows; pass one weight "
-            "for each."
-        )
-    if not np.all((checked >= 0) & (checked < np.inf)):
-        raise ValueError(
-            "sample_weight holds negative, infinite or missing values; use 0 to drop a row."
-        )
-    if not np.any(checked > 0):
-        raise ValueError("all sample weights are zero: there is nothing to learn from.")
-    return checked
-
-
-def rows_of(y: Any, checked: np.ndarray, kept: np.ndarray) -> Any:
-    """The labels of some rows, in the container that may carry their order."""
-    if getattr(y, "dtype", None) is None or getattr(y, "ndim", 1) != 1:
-        y = checked  # a list, or a column that scikit-learn has flattened
-    if len(kept) == len(checked):
-        return y
-    return y.iloc[kept] if hasattr(y, "iloc") else y[kept]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,10 @@ from ..gp.hyperpriors import hyperprior
 from ..gp.kernels import Gaussian, Kernel
 from ..gp.likelihoods import Ordinal
 from ..gp.posterior import Predictor
-from ._ordinal import OrdinalClassifier, check_weights, rows_of
+from ._ordinal import OrdinalClassifier
 from ._threads import one_pool, thread_map
 from ._translate import translate
+from ._validation import check_choices, check_positive, check_weights, check_whole, rows_of
 
 __all__ = ["OrdinalGP"]
 
@@ -72,7 +72,7 @@ class OrdinalGP(OrdinalClassifier):
         Tolerance of the inference engine.
     max_iter : int, default=200
         Most iterations of the inference engine.
-    max_evaluations : int, default=60
+    max_evaluations : int, default=150
         Most evaluations of the criterion, per start and per subset.
     random_state : int, RandomState or None, default=None
         Chooses restarts and subsets; None is a fixed seed, so equal calls give equal models.
@@ -101,8 +101,6 @@ class OrdinalGP(OrdinalClassifier):
     converged_ : bool
     n_iter_ : int
         Evaluations of the criterion on all rows.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
 
     References
     ----------
@@ -115,10 +113,8 @@ class OrdinalGP(OrdinalClassifier):
     >>> X = np.linspace(0, 6, 40)[:, None]
     >>> y = np.array(["low", "mid", "high"])[np.digitize(np.sin(X[:, 0]), [-0.4, 0.4])]
     >>> model = OrdinalGP(levels=["low", "mid", "high"]).fit(X, y)
-    >>> model.predict([[1.5], [4.7]])
-    array(['high', 'low'], dtype='<U4')
-    >>> model.predict_level_proba([[3.1]]).round(1)
-    array([[0., 1., 0.]])
+    >>> model.predict([[1.5], [3.1], [4.7]])
+    array(['high', 'mid', 'low'], dtype='<U4')
     """
 
     def __init__(
@@ -139,7 +135,7 @@ class OrdinalGP(OrdinalClassifier):
         levels: Any = None,
         tol: float = 1e-6,
         max_iter: int = 200,
-        max_evaluations: int = 60,
+        max_evaluations: int = 150,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -179,19 +175,22 @@ class OrdinalGP(OrdinalClassifier):
         self : OrdinalGP
         """
         self._check_parameters()
-        kernel = None if self.kernel is None else translate(self.kernel)
-        inputs = "features" if kernel is None else kernel.inputs
+        inputs = self._inputs()
         X, checked = validate_data(
             self, X, y, dtype=np.float64, ensure_all_finite=_finite(inputs), y_numeric=False
         )
         weights = check_weights(sample_weight, len(X))
         kept = np.flatnonzero(weights > 0)
         ranks = self._learn_levels(rows_of(y, checked, kept))
+        kernel = (
+            Gaussian(np.sqrt(X.shape[1])) if self.kernel is None else translate(self.kernel)
+        )
+        if inputs == "gram":
+            kernel = kernel.prepared(X)  # refuses what is not square before rows are dropped
         Z = self._learn_scaling(X, weights, inputs)
         Z = Z[np.ix_(kept, kept)] if inputs == "gram" else Z[kept]
-        kernel = Gaussian(np.sqrt(Z.shape[1])) if kernel is None else kernel
         kernel.check(Z.shape[1])
-        with one_pool():
+        with one_pool(len(Z)):
             self._settle(self._learn(self._problem(Z, ranks, weights[kept], kernel)))
             self.loo_proba_ = self._leave_one_out(X, kept)
         self._warn_unless_settled()
@@ -223,7 +222,7 @@ class OrdinalGP(OrdinalClassifier):
                 f"theta has shape {theta.shape}, wanted {fit.best.theta.shape}: kernel "
                 "parameters, log noise, first threshold, log gaps."
             )
-        with one_pool():
+        with one_pool(len(fit.problem.y)):
             found = replace(fit.problem, criterion="evidence", prior=None).evaluate(theta)
         return (found.value, found.gradient) if eval_gradient else found.value
 
@@ -261,49 +260,44 @@ class OrdinalGP(OrdinalClassifier):
         Returns
         -------
         scores : ndarray of shape (n,) or (n, K)
-            Two levels: positive where ``classes_[1]`` is the more probable. More: log
-            probabilities in the order of ``classes_``.
+            Two levels: log odds of ``classes_[1]``. More: log probabilities in the order of
+            ``classes_``.
         """
         check_is_fitted(self)
-        if len(self.levels_) > 2:
-            with np.errstate(divide="ignore"):
-                return np.log(self.predict_proba(X))
-        mean, variance = self.predict_latent(X)
-        score = (mean - self.thresholds_[0]) / np.sqrt(variance + self.noise_**2)
-        return score if self._order.columns[1] == 1 else -score
+        scores = self.fit_.likelihood.log_proba(*self.predict_latent(X))
+        scores = scores[:, self._order.columns]
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inputs = "features" if self.kernel is None else translate(self.kernel).inputs
+        inputs = self._inputs()
         tags.input_tags.pairwise = inputs == "gram"
         tags.input_tags.allow_nan = inputs == "ratings"
         return tags
+
+    def _inputs(self) -> str:
+        """What the kernel takes; a wrong kernel is for `fit` to refuse."""
+        try:
+            return "features" if self.kernel is None else translate(self.kernel).inputs
+        except (TypeError, ValueError):
+            return "features"
 
     def _level_proba(self, X: Any) -> np.ndarray:
         return self.fit_.likelihood.proba(*self.predict_latent(X))
 
     def _check_parameters(self) -> None:
-        choices = {
-            "inference": tuple(ENGINES),
-            "criterion": CRITERIA,
-            "link": ("probit", "logit"),
-            "optimizer": ("lbfgs", None),
-            "decision": ("mode", "median"),
-        }
-        for name, allowed in choices.items():
-            value = getattr(self, name)
-            if value not in allowed:
-                raise ValueError(
-                    f"{name}={value!r} is not known; choose one of {list(allowed)}."
-                )
-        for name in ("noise", "tol"):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and 0 < float(value) < np.inf):
-                raise ValueError(f"{name}={value!r} must be a number above zero, such as 1.0.")
-        for name, least in (("restarts", 0), ("max_iter", 1), ("max_evaluations", 1)):
-            value = getattr(self, name)
-            if not (isinstance(value, Integral) and int(value) >= least):
-                raise ValueError(f"{name}={value!r} must be a whole number, {least} or more.")
+        check_choices(
+            self,
+            inference=tuple(ENGINES),
+            criterion=CRITERIA,
+            link=("probit", "logit"),
+            optimizer=("lbfgs", None),
+            decision=("mode", "median"),
+            standardize=(True, False),
+            coarse_to_fine=(True, False),
+        )
+        check_positive(self, "noise", "tol")
+        check_whole(self, restarts=0, max_iter=1, max_evaluations=1)
 
     def _learn_scaling(self, X: np.ndarray, weights: np.ndarray, inputs: str) -> np.ndarray:
         """Shift and scale of the features; all zeros and ones if they stay as they are."""
@@ -311,7 +305,10 @@ class OrdinalGP(OrdinalClassifier):
         self._centre, self._spread = np.zeros(d), np.ones(d)
         if self.standardize and inputs == "features":
             self._centre = np.average(X, axis=0, weights=weights)
-            spread = np.sqrt(np.average((X - self._centre) ** 2, axis=0, weights=weights))
+            reach = np.max(np.abs(X - self._centre), axis=0)
+            unit = np.where(reach > 0, reach, 1.0)  # squares of 1e200 overflow
+            squares = ((X - self._centre) / unit) ** 2
+            spread = unit * np.sqrt(np.average(squares, axis=0, weights=weights))
             # Below this a column is constant up to the rounding of its mean.
             floor = 10 * np.finfo(float).eps * np.abs(self._centre) * np.sqrt(len(X))
             self._spread = np.where(spread > floor, spread, 1.0)
@@ -359,7 +356,7 @@ class OrdinalGP(OrdinalClassifier):
         self.predictor_ = Predictor.from_sites(self.kernel_(fit.problem.X), a.tau, a.nu)
         self.log_evidence_ = a.log_evidence
         self.relevance_ = self.kernel_.feature_relevance(self.n_features_in_)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # nothing of a feature: an infinite length
             self.length_scale_ = self._spread / np.sqrt(self.relevance_)
         self.converged_ = bool(fit.converged and a.converged)
         self.n_iter_ = fit.n_evaluations
@@ -376,7 +373,7 @@ class OrdinalGP(OrdinalClassifier):
         return proba
 
     def _warn_unless_settled(self) -> None:
-        a, fit = self.fit_.best.approximation, self.fit_
+        fit, a = self.fit_, self.fit_.best.approximation
         if not a.converged:
             warnings.warn(
                 f"{self.inference} stopped after {a.n_iter} iterations with sites still off by "

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import eigvalsh
+from scipy.linalg import eigvalsh, lapack
 
 from ordinality.gp.algebra import Kernel
 from ordinality.gp.arrays import Array, matrix
@@ -154,26 +154,26 @@ class Precomputed(Kernel):
 
     Parameters
     ----------
-    diagonal : float, default=1.0
-        Prior variance of new items, which their rows do not tell. (A symmetric matrix is
-        taken for a Gram matrix, whose own diagonal counts.)
+    diagonal : float, default=None
+        Prior variance of new items, which their rows do not tell. None is the mean of the
+        training items' (one before there are any).
 
     Examples
     --------
     >>> import numpy as np
     >>> from ordinality.kernels import Precomputed
     >>> gram = np.array([[2.0, 0.5], [0.5, 2.0]])
-    >>> kernel = Precomputed(diagonal=2.0)
+    >>> kernel = Precomputed().prepared(gram)
     >>> kernel(np.array([[1.0, 0.2]]), gram), kernel.diag([[1.0, 0.2]])
     (array([[1. , 0.2]]), array([2.]))
     """
 
-    diagonal: float = 1.0
+    diagonal: float | None = None
 
     _inputs = "gram"
 
     def __post_init__(self) -> None:
-        if not 0 < self.diagonal < np.inf:
+        if self.diagonal is not None and not 0 < self.diagonal < np.inf:
             raise ValueError(
                 f"diagonal is {self.diagonal!r}; wanted the prior variance of new items, > 0."
             )
@@ -191,10 +191,20 @@ class Precomputed(Kernel):
         return X.copy(order="C")
 
     def diag(self, X: ArrayLike) -> Array:
-        X = matrix(X)
-        if X.shape[0] == X.shape[1] and _asymmetry(X) <= _TOLERANCE:
-            return X.diagonal().copy()
-        return np.full(len(X), float(self.diagonal))
+        return np.full(len(matrix(X)), 1.0 if self.diagonal is None else float(self.diagonal))
+
+    def prepared(self, X: ArrayLike) -> Precomputed:
+        """With the variance of new items filled in; refuses what is no Gram matrix."""
+        K = _gram(matrix(X))
+        own = float(K.diagonal().mean())
+        # Rounding in the making of a Gram matrix is some n eps of its diagonal.
+        lifted = K + 1e-8 * max(own, 0.0) * np.eye(len(K))
+        if lapack.dpotrf(lifted, overwrite_a=1)[1] != 0:
+            raise ValueError(
+                "the Gram matrix is not positive semi-definite: it has a negative eigenvalue, "
+                "so it is no covariance; check the kernel it came from, or add to its diagonal."
+            )
+        return self if self.diagonal is not None else replace(self, diagonal=own)
 
     def feature_relevance(self, d: int) -> Array:
         return np.full(d, np.nan)

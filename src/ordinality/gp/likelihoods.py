@@ -152,11 +152,15 @@ class Ordinal:
 
     def proba(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
         """Probability of each level for latent values ~ N(mean, var); (n, K), rows sum to 1."""
+        proba = np.exp(self.log_proba(mean, var))
+        return proba / proba.sum(axis=1, keepdims=True)
+
+    def log_proba(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+        """Log probability of each level, finite however improbable; (n, K)."""
         n, K = len(mean), self.n_levels
         levels = np.tile(np.arange(K), n)
         value = self.log_expected(levels, np.repeat(mean, K), np.repeat(var, K)).value
-        proba = np.exp(value).reshape(n, K)
-        return proba / proba.sum(axis=1, keepdims=True)
+        return value.reshape(n, K)
 
     def pull(
         self, y: np.ndarray, jet: Jet, w0: np.ndarray, w1: np.ndarray, w2: np.ndarray

@@ -120,7 +120,9 @@ def _score(estimator: Any, X: Any, order: Order) -> Floats:
     if _ordinal(estimator) is not None and hasattr(estimator, "decision_function"):
         score = np.asarray(estimator.decision_function(X))
         if score.ndim == 1:
-            return score
+            # Of two levels scikit-learn's score rises with the class that sorts last.
+            turned = order.n_levels == 2 and order.classes[1] != order.levels[1]
+            return -score if turned else score
     if hasattr(estimator, "predict_level_proba") or hasattr(estimator, "predict_proba"):
         return _proba(estimator, X, order) @ np.arange(order.n_levels)
     return order.encode(estimator.predict(X)).astype(np.float64)
