@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+# Before NumPy loads: the problems here are too small for two threads, which on a busy machine
+# wait for one another. What threads do is tested with threadpoolctl, which overrides this.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:

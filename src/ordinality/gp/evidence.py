@@ -38,10 +38,11 @@ ENGINES: dict[str, Callable[..., Approximation]] = {
 }
 CRITERIA = ("evidence", "bound", "loo")
 
-_COARSEST = (
-    250  # rows of the first subset: enough for a dozen parameters, cheap to the point of
-)
-_GROWTH = 4.0  # being free; each further level has at most this many times the rows
+# The first subset has rows enough for a dozen parameters and is almost free; each further level
+# has about twice the rows, so that the curvature brought along is good.
+_DIRECT = 400  # rows up to which there is nothing to gain
+_COARSEST = 250
+_GROWTH = 2.5
 _ROUGH = 1e-2  # nats that do not matter on a subset
 _LOOSE = 1e-4  # engine tolerance while searching on a subset: value exact to about 1e-8
 
