@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,48 +21,49 @@ from threadpoolctl import ThreadpoolController
 
 __all__ = ["one_pool", "thread_map"]
 
-_FEW = 400  # rows below which a second thread gains nothing and may wait for a busy core
+_FEW = 800  # rows below which a second thread gains little and may wait for a busy core
 
 
 _lock = threading.Lock()
-_holders: dict[str, int] = {}  # fits at work in this process, by what they hold
-_limits: dict[str, Any] = {}
+_holders = {"all": 0, "numpy": 0}  # fits at work in this process, by what they hold
+_original: dict[str, int] = {}  # threads of each library before the first of them
 
 
 @contextmanager
 def one_pool(rows: int | None = None) -> Iterator[None]:
     """Hold NumPy's own BLAS to one thread; every BLAS if there are few ``rows``.
 
-    Fits may overlap in several threads: the first one in limits, the last one out restores.
+    Fits may overlap in several threads; when none is left, all is as it was.
     """
     what = "all" if rows is not None and rows < _FEW else "numpy"
-    with _lock:
-        if _holders.get(what, 0) == 0:
-            _limits[what] = _chosen(what).limit(limits=1)
-        _holders[what] = _holders.get(what, 0) + 1
+    _hold(what, +1)
     try:
         yield
     finally:
-        with _lock:
-            _holders[what] -= 1
-            if _holders[what] == 0:
-                _limits.pop(what).restore_original_limits()
+        _hold(what, -1)
 
 
-def _chosen(what: str) -> ThreadpoolController:
-    """All BLAS libraries, or NumPy's own if SciPy has another."""
-    controller = ThreadpoolController().select(user_api="blas")
-    if what == "all":
-        return controller
+def _hold(what: str, change: int) -> None:
+    with _lock:
+        libraries = _libraries()
+        if not any(_holders.values()):
+            _original.update({lib.filepath: lib.num_threads for lib, _ in libraries})
+        _holders[what] += change
+        for lib, is_numpys in libraries:
+            held = _holders["all"] or (is_numpys and _holders["numpy"])
+            lib.set_num_threads(1 if held else _original[lib.filepath])
+
+
+@cache
+def _libraries() -> list[tuple[Any, bool]]:
+    """The BLAS libraries of this process; whether each is NumPy's own, SciPy having another."""
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
     home = Path(np.__file__).parent
-    numpys = [
-        info["filepath"]
-        for info in controller.info()
-        if Path(info["filepath"]).parent.name == "numpy.libs"
-        or home in Path(info["filepath"]).parents
+    folders = [Path(lib.filepath).parent for lib in found]
+    own = [
+        folder.name == "numpy.libs" or home in (folder, *folder.parents) for folder in folders
     ]
-    alone = len(numpys) == len(controller)  # one BLAS for all: nothing to fight with
-    return controller.select(filepath=[] if alone else numpys)
+    return [(lib, is_own and not all(own)) for lib, is_own in zip(found, own, strict=True)]
 
 
 def thread_map(n_jobs: int | None) -> Callable[..., Iterable[Any]]:

@@ -24,6 +24,8 @@ from ._validation import check_choices, check_positive, check_weights, check_who
 
 __all__ = ["OrdinalGP"]
 
+_BATCH = 2000  # rows predicted at once: bounds the memory for their covariances
+
 
 class OrdinalGP(OrdinalClassifier):
     """Gaussian process for ordered labels.
@@ -190,8 +192,9 @@ class OrdinalGP(OrdinalClassifier):
         Z = self._learn_scaling(X, weights, inputs)
         Z = Z[np.ix_(kept, kept)] if inputs == "gram" else Z[kept]
         kernel.check(Z.shape[1])
+        fit = self._learn(self._problem(Z, ranks, weights[kept], kernel))
         with one_pool(len(Z)):
-            self._settle(self._learn(self._problem(Z, ranks, weights[kept], kernel)))
+            self._settle(fit)
             self.loo_proba_ = self._leave_one_out(X, kept)
         self._warn_unless_settled()
         return self
@@ -335,7 +338,8 @@ class OrdinalGP(OrdinalClassifier):
 
     def _learn(self, problem: Problem) -> Fit:
         if self.optimizer is None:
-            found = problem.evaluate(problem.theta)
+            with one_pool(len(problem.y)):
+                found = problem.evaluate(problem.theta)
             return Fit(problem, found, 1, ((len(problem.y), 1),), True)
         seed = 0 if self.random_state is None else self.random_state
         rng = np.random.default_rng(check_random_state(seed).randint(2**31))
@@ -345,11 +349,11 @@ class OrdinalGP(OrdinalClassifier):
             coarse_to_fine=self.coarse_to_fine,
             max_evaluations=self.max_evaluations,
             mapper=thread_map(self.n_jobs) if self.restarts else map,
+            hold=one_pool,
             rng=rng,
         )
 
     def _settle(self, fit: Fit) -> None:
-        """Keep what was learnt under the names people look for."""
         self.fit_, a = fit, fit.best.approximation
         self.kernel_, likelihood = fit.kernel, fit.likelihood
         self.thresholds_, self.noise_ = likelihood.thresholds, likelihood.noise
@@ -390,9 +394,6 @@ class OrdinalGP(OrdinalClassifier):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-
-_BATCH = 2000  # rows predicted at once: bounds the memory for their covariances
 
 
 def _finite(inputs: str) -> bool | str:

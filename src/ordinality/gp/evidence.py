@@ -12,6 +12,7 @@ Chu & Ghahramani (2005), section 3; hyperpriors as in its equation for P(theta |
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -147,6 +148,7 @@ def maximise(
     max_evaluations: int = 60,
     gain: float = 1e-3,
     mapper: Callable[..., Iterable[Any]] = map,
+    hold: Callable[[int], AbstractContextManager[None]] = lambda rows: nullcontext(),
     rng: np.random.Generator | None = None,
 ) -> Fit:
     """Maximise the criterion plus log prior over theta.
@@ -165,6 +167,8 @@ def maximise(
         Stop when another step promises less than this many nats.
     mapper : callable
         Runs the starts; ``map`` or a parallel one.
+    hold : callable
+        Gives the context in which a level with so many rows is worked on.
     rng : numpy Generator
         Chooses the subsets; the same seed gives the same fit.
     """
@@ -179,13 +183,15 @@ def maximise(
     def search(theta: np.ndarray) -> Ascent:
         return climb(first.evaluate, theta, box, scale, max_evaluations, gains[0])
 
-    ascents = list(mapper(search, [problem.theta, *starts]))
+    with hold(len(first.y)):
+        ascents = list(mapper(search, [problem.theta, *starts]))
     best = max(ascents, key=lambda ascent: ascent.best.value)
     path = [(len(first.y), sum(ascent.n_evaluations for ascent in ascents))]
     for (coarse, fine), enough in zip(pairwise(levels), gains[1:], strict=True):
-        hessian = curvature(coarse.evaluate, best.best, box)
-        hessian = _grown(hessian, coarse, fine)
-        best = refine(fine.evaluate, best.best.theta, hessian, box, max_evaluations, enough)
+        with hold(len(coarse.y)):
+            hessian = _grown(curvature(coarse.evaluate, best.best, box), coarse, fine)
+        with hold(len(fine.y)):
+            best = refine(fine.evaluate, best.best.theta, hessian, box, max_evaluations, enough)
         path.append((len(fine.y), best.n_evaluations))
     return Fit(problem, best.best, path[-1][1], tuple(path), best.converged)
 
@@ -226,10 +232,11 @@ def _loose(problem: Problem) -> Problem:
 def _subsets(y: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     """Growing nested subsets that keep the proportions of the levels, smallest first."""
     n = len(y)
-    steps = max(0, int(np.ceil(np.log(n / _COARSEST) / np.log(_GROWTH) - 0.35)))
-    sizes = [
-        round(n * (_COARSEST / n) ** (step / max(steps, 1))) for step in range(steps, 0, -1)
-    ]
+    if n <= _DIRECT:
+        return []
+    # A last step of a third more than the growth is better taken whole than split in two.
+    steps = max(1, int(np.ceil(np.log(n / _COARSEST) / np.log(_GROWTH) - 0.35)))
+    sizes = [round(n * (_COARSEST / n) ** (step / steps)) for step in range(steps, 0, -1)]
     # Random within a level, then interleaved by relative place: every prefix is stratified.
     place = np.empty(n)
     for level in np.unique(y):
