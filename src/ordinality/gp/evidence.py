@@ -146,7 +146,7 @@ def maximise(
     starts: Iterable[np.ndarray] = (),
     coarse_to_fine: bool = True,
     max_evaluations: int = 60,
-    gain: float = 1e-3,
+    gain: float = 2e-3,
     mapper: Callable[..., Iterable[Any]] = map,
     hold: Callable[[int], AbstractContextManager[None]] = lambda rows: nullcontext(),
     rng: np.random.Generator | None = None,
