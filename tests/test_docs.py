@@ -90,3 +90,16 @@ def test_the_notation_names_modules_that_exist():
         except ModuleNotFoundError:
             home, _, name = module.rpartition(".")
             assert hasattr(import_module(home), name), module
+
+
+def test_the_evidences_on_the_page_are_those_of_the_reference(vectors):
+    page = (ROOT / "docs" / "gaussian-processes.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (−[\d.]+) \| (−[\d.]+) \| −[\d.]+ \| (−[\d.]+) \|$", page, re.M)
+    shown = [[float(cell.replace("−", "-")) for cell in row] for row in rows]
+    expected = [
+        [float(case[name]["log_evidence"]) for name in ("exact", "ep", "laplace")]
+        for case in vectors["gpor"]
+    ]
+    assert len(shown) == len(expected)
+    for ours, theirs in zip(shown, expected, strict=True):
+        assert ours == pytest.approx(theirs, abs=5.1e-5)  # four decimals are shown
