@@ -256,7 +256,7 @@ def test_an_entry_of_a_hyperprior_is_a_deviation_or_a_pair(entry):
 
 @pytest.mark.parametrize(
     ("theta", "message"),
-    [([0.0], r"theta has shape \(1,\), wanted \(4,\): kernel parameters, log noise"),
+    [([0.0], r"theta has shape \(1,\), wanted \(4,\): length_scale, noise, first_thr"),
      (np.zeros((4, 1)), r"theta has shape \(4, 1\)")],
     ids=["short", "column"],
 )  # fmt: skip

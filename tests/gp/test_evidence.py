@@ -1,23 +1,14 @@
-"""Learning by maximising a criterion: the problem, its subsets, the climbs, the fit."""
+"""The criteria by which kernel, thresholds and noise are learnt."""
 
 from dataclasses import replace
-from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from ordinality.gp import evidence
-from ordinality.gp.ascent import climb, curvature, refine
-from ordinality.gp.evidence import CRITERIA, ENGINES, maximise
-from ordinality.gp.hyperpriors import Hyperprior, hyperprior
+from ordinality.gp.evidence import CRITERIA, ENGINES
+from ordinality.gp.hyperpriors import Hyperprior
 from ordinality.gp.likelihoods import Ordinal
 from ordinality.kernels import Gaussian, Precomputed
-
-WIDE = np.array([[-10.0, 10.0], [-10.0, 10.0]])
-
-
-# The problem
 
 
 def test_theta_is_the_kernels_then_the_likelihoods(draw_problem):
@@ -60,281 +51,21 @@ def test_a_prior_adds_its_value_and_gradient(draw_problem, engine, criterion):
     np.testing.assert_allclose(added, prior.gradient(theta), rtol=0, atol=1e-12)
 
 
-# Subsets
-
-
-def test_subsets_are_nested_and_grow_by_at_most_four_and_a_bit():
-    y = np.random.default_rng(0).integers(0, 5, 20000)
-    subsets = evidence._subsets(y, np.random.default_rng(1))
-    sizes = [*map(len, subsets), len(y)]
-    assert sizes[0] == 250
-    ratios = np.divide(sizes[1:], sizes[:-1])
-    assert np.all((ratios > 2.0) & (ratios < 4.0**1.35))
-    for small, large in pairwise(subsets):
-        assert np.all(np.isin(small, large))
-    for subset in subsets:
-        assert np.all(np.diff(subset) > 0)  # each row once, in the order of the table
-
-
-def test_subsets_keep_the_proportions_of_the_levels():
-    y = np.random.default_rng(0).choice(4, 3000, p=[0.9, 0.06, 0.03, 0.01])
-    for subset in evidence._subsets(y, np.random.default_rng(1)):
-        expected = np.bincount(y) * len(subset) / len(y)
-        assert np.all(np.abs(np.bincount(y[subset], minlength=4) - expected) <= 1.0)
-
-
-def test_the_same_generator_gives_the_same_subsets_and_another_gives_others():
-    y = np.random.default_rng(0).integers(0, 3, 2000)
-    first, again, other = (evidence._subsets(y, np.random.default_rng(s)) for s in (1, 1, 2))
-    assert len(first) == 2
-    for a, b, c in zip(first, again, other, strict=True):
-        np.testing.assert_array_equal(a, b)
-        assert not np.array_equal(a, c)
-
-
-@pytest.mark.parametrize("n", [1, 30, 250, 400])
-def test_small_sets_have_no_subsets(n):
-    assert evidence._subsets(np.zeros(n, dtype=int), np.random.default_rng(0)) == []
-
-
-@pytest.mark.parametrize("sd", [np.inf, 0.5])
-def test_curvature_of_the_data_grows_with_rows_and_that_of_the_prior_stays(draw_problem, sd):
-    prior = Hyperprior(np.zeros(5), np.full(5, sd))
-    coarse, fine = (draw_problem(0, Gaussian(), n=n, prior=prior) for n in (10, 30))
-    of_data, of_prior = -np.diag(np.arange(1.0, 6.0)), -np.eye(5) / sd**2
-    grown = evidence._grown(of_data + of_prior, coarse, fine)
-    np.testing.assert_allclose(grown, 3.0 * of_data + of_prior, rtol=0, atol=1e-12)
-
-
-# The climbs, on functions whose top is known
-
-
-def evaluated(function):
-    """`function` of theta (value and gradient) as the climbs call it, recording its calls."""
-
-    def evaluate(theta, start=None):
-        value, gradient = function(theta)
-        calls.append((theta, value, start))
-        return SimpleNamespace(
-            theta=theta, value=value, gradient=gradient,
-            approximation=SimpleNamespace(start=len(calls)),
-        )  # fmt: skip
-
-    calls = []
-    return evaluate, calls
-
-
-H = np.array([[-3.0, 1.0], [1.0, -2.0]])
-TOP = np.array([1.0, -0.5])
-
-
-def quadratic(theta):
-    d = theta - TOP
-    return 0.5 * d @ H @ d, H @ d
-
-
-def valley(theta):
-    """Rosenbrock's, upside down: the top is at (1, 1)."""
-    x, y = theta
-    bend = y - x**2
-    return -((1 - x) ** 2) - 100 * bend**2, np.array(
-        [2 * (1 - x) + 400 * x * bend, -200 * bend]
-    )
-
-
-def cliff(theta):
-    """So steep that first steps go too far; the top is at asinh(0.3) / 8."""
-    return float(np.sum(2.4 * theta - np.cosh(8 * theta))), 2.4 - 8 * np.sinh(8 * theta)
-
-
-def misled(theta):
-    """A gradient that points the wrong way, as that of an unsettled engine may."""
-    return -float(theta @ theta), 2.0 * theta
-
-
-@pytest.mark.parametrize("most", [10, 20, 60])
-def test_climb_stays_within_its_evaluations(most):
-    evaluate, calls = evaluated(valley)
-    ascent = climb(evaluate, np.array([-1.2, 1.0]), WIDE, np.ones(2), most, 1e-12)
-    assert ascent.n_evaluations == len(calls) <= most
-    assert ascent.best.value == max(value for _, value, _ in calls)
-    assert ascent.converged == (most == 60)
-
-
-@pytest.mark.parametrize(("function", "most"), [(cliff, 1), (misled, 8)])
-def test_climb_stays_within_its_evaluations_where_steps_fail(function, most):
-    evaluate, calls = evaluated(function)
-    climb(evaluate, np.array([0.5, 0.5]), WIDE, np.ones(2), most, 1e-12)
-    assert len(calls) <= most
-
-
-def test_climb_reaches_the_top_in_any_units():
-    for scale in (np.ones(2), np.array([0.1, 3.0])):
-        evaluate, _ = evaluated(valley)
-        ascent = climb(evaluate, np.array([-1.2, 1.0]), WIDE, scale, 200, 1e-12)
-        np.testing.assert_allclose(ascent.best.theta, 1.0, rtol=0, atol=1e-4)
-
-
-def test_climb_stops_once_steps_gain_little():
-    patient, brief = (
-        climb(evaluated(valley)[0], np.array([-1.2, 1.0]), WIDE, np.ones(2), 200, gain)
-        for gain in (1e-12, 0.5)
-    )
-    assert brief.n_evaluations < patient.n_evaluations
-    assert brief.converged
-    assert brief.best.value < patient.best.value
-
-
-def test_climb_stays_in_its_box_and_hands_on_the_best_start():
-    box = np.array([[-0.5, 0.5], [-10.0, 10.0]])
-    evaluate, calls = evaluated(quadratic)
-    ascent = climb(evaluate, np.zeros(2), box, np.ones(2), 60, 1e-12)
-    thetas = np.array([theta for theta, _, _ in calls])
-    assert np.all((thetas[:, 0] >= -0.5) & (thetas[:, 0] <= 0.5))
-    # On the edge x = 1/2 the top is where the second derivative alone vanishes.
-    np.testing.assert_allclose(ascent.best.theta, [0.5, -0.75], rtol=0, atol=1e-6)
-    for i, (_, _, start) in enumerate(calls):
-        values = [value for _, value, _ in calls[:i]]
-        assert start == (1 + int(np.argmax(values)) if values else None)
-
-
-def test_refine_is_at_the_top_of_a_quadratic_after_two_evaluations():
-    evaluate, _ = evaluated(quadratic)
-    ascent = refine(evaluate, np.zeros(2), H, WIDE, 60, 1e-9)
-    assert ascent.n_evaluations == 2
-    assert ascent.converged
-    np.testing.assert_allclose(ascent.best.theta, TOP, rtol=0, atol=1e-12)
-
-
-def test_refine_stays_in_its_box_and_finds_the_top_on_its_edge():
-    box = np.array([[-0.5, 0.5], [-10.0, 10.0]])
-    evaluate, calls = evaluated(quadratic)
-    ascent = refine(evaluate, np.array([-3.0, 0.0]), H, box, 60, 1e-9)
-    thetas = np.array([theta for theta, _, _ in calls])
-    assert np.all((thetas[:, 0] >= -0.5) & (thetas[:, 0] <= 0.5))
-    assert ascent.converged
-    np.testing.assert_allclose(ascent.best.theta, [0.5, -0.75], rtol=0, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    "wrong", [np.diag([2.0, -1e-9]), np.diag([-1e4, -0.1]), np.zeros((2, 2))]
-)
-def test_refine_climbs_whatever_curvature_it_is_told(wrong):
-    evaluate, calls = evaluated(valley)
-    ascent = refine(evaluate, np.array([-0.5, 0.5]), wrong, WIDE, 200, 1e-9)
-    assert ascent.converged
-    assert ascent.n_evaluations == len(calls)
-    np.testing.assert_allclose(ascent.best.theta, 1.0, rtol=0, atol=1e-2)
-
-
-@pytest.mark.parametrize("most", [1, 2, 7])
-def test_refine_stays_within_its_evaluations(most):
-    evaluate, calls = evaluated(valley)
-    ascent = refine(evaluate, np.array([-1.2, 1.0]), -np.eye(2), WIDE, most, 1e-12)
-    assert ascent.n_evaluations == len(calls) == most
-    assert not ascent.converged
-    assert ascent.best.value == max(value for _, value, _ in calls)
-
-
-@pytest.mark.parametrize(("at", "edge"), [(TOP + 1e-6, 10.0), (np.array([0.5, -0.75]), 0.5)])
-def test_refine_does_not_leave_a_top_inside_or_on_the_edge(at, edge):
-    evaluate, _ = evaluated(quadratic)
-    box = np.array([[-10.0, edge], [-10.0, 10.0]])
-    ascent = refine(evaluate, at, H, box, 60, 1e-9)
-    assert ascent.n_evaluations == 1
-    assert ascent.converged
-
-
-def test_curvature_is_the_hessian_and_steps_inwards_at_the_edge():
-    evaluate, calls = evaluated(quadratic)
-    box = np.array([[-10.0, 0.3], [-10.0, 10.0]])
-    at = evaluate(np.array([0.3, 0.0]))
-    found = curvature(evaluate, at, box)
-    np.testing.assert_allclose(found, H, rtol=0, atol=1e-9)
-    assert all(theta[0] <= 0.3 for theta, _, _ in calls)
-    assert [start for _, _, start in calls[1:]] == [1, 1]
-
-
-# The fit
-
-
-@pytest.fixture(scope="module")
-def table(draw_problem):
-    """Six hundred rows, of which the second feature says little, begun at plain values."""
-    problem = draw_problem(3, Gaussian([0.7, 4.0]), n=600, noise=0.4, tol=1e-6)
-    start = Gaussian([1.4, 1.4]), Ordinal(np.array([-1.0, 0.0, 1.0]), 1.0)
-    prior = hyperprior("weak", *start)
-    return replace(problem, kernel=start[0], likelihood=start[1], prior=prior)
-
-
-@pytest.fixture(scope="module")
-def direct(table):
-    return maximise(table, coarse_to_fine=False, gain=1e-5)
-
-
-def test_coarse_to_fine_ends_within_a_fiftieth_of_a_nat_of_the_direct_way(table, direct):
-    fit = maximise(table)
-    assert fit.converged
-    assert fit.best.value == pytest.approx(direct.best.value, abs=0.02)
-    assert [rows for rows, _ in fit.path] == [250, 600]
-    assert fit.n_evaluations == fit.path[-1][1] < direct.n_evaluations / 2
-    again = maximise(table)
-    np.testing.assert_array_equal(again.best.theta, fit.best.theta)
-
-
-def test_the_direct_way_ends_at_the_top(table, direct):
-    assert direct.path == ((600, direct.n_evaluations),)
-    hessian = curvature(table.evaluate, direct.best, np.full((6, 2), [-50.0, 50.0]))
-    assert np.all(np.linalg.eigvalsh(hessian) < 0)
-    left = -0.5 * direct.best.gradient @ np.linalg.solve(hessian, direct.best.gradient)
-    assert left < 1e-3  # nats that a Newton step still promises
-
-
-def test_the_fit_holds_the_model_it_found(table, direct):
-    theta = np.concatenate([direct.kernel.theta, direct.likelihood.theta])
-    np.testing.assert_allclose(theta, direct.best.theta, rtol=0, atol=1e-12)
-    first, second = direct.kernel.length_scale
-    assert first < 1.2 < 2.0 < second
-    likelihood = direct.likelihood
-    # Drawn with thresholds from -0.7 to 0.9 and noise 0.4; their ratio has no scale.
-    assert np.ptp(likelihood.thresholds) / likelihood.noise == pytest.approx(4.0, rel=0.15)
-
-
-@pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("engine", ENGINES)
-def test_every_criterion_of_every_engine_is_raised(draw_problem, engine, criterion):
-    problem = draw_problem(4, Gaussian(1.0), n=25, engine=engine, criterion=criterion)
-    problem = replace(problem, prior=hyperprior("weak", Gaussian(1.0), problem.likelihood))
-    problem = replace(problem, tol=1e-9 if engine == "laplace" else 1e-6)
-    fit = maximise(problem, gain=1e-4)
-    assert fit.converged
-    assert fit.best.value > problem.evaluate(problem.theta).value
-    assert np.abs(fit.best.gradient).max() < 0.1
-
-
-def test_the_best_of_several_starts_is_kept(draw_problem):
-    problem = draw_problem(5, Gaussian([1.0, 2.0]), n=25, tol=1e-6)
-    # Length scales so long that nothing but a constant is in sight: a lower top is near.
-    far = replace(
-        problem,
-        kernel=Gaussian([55.0, 110.0]),
-        likelihood=Ordinal(problem.likelihood.thresholds, 4.4),
-    )
-    good, poor = maximise(problem), maximise(far)
-    assert poor.best.value < good.best.value - 1.0
-    asked = []
-
-    def mapper(function, starts):
-        asked.extend(starts)
-        return map(function, starts)
-
-    both = maximise(far, starts=[problem.theta], mapper=mapper)
-    np.testing.assert_array_equal(asked, [far.theta, problem.theta])
-    np.testing.assert_array_equal(both.best.theta, good.best.theta)
-    assert both.n_evaluations == good.n_evaluations + poor.n_evaluations
-
-
-def test_a_search_cut_short_says_so(table):
-    fit = maximise(table, coarse_to_fine=False, max_evaluations=7)
-    assert not fit.converged
-    assert fit.best.value > table.evaluate(table.theta).value
+def test_a_subset_is_solved_less_exactly_unless_its_evidence_is_first_order(draw_problem):
+    index = np.array([1, 4, 6])
+    for engine in ENGINES:
+        problem = draw_problem(0, Gaussian(1.0), engine=engine, tol=1e-6)
+        some = problem.subset(index)
+        np.testing.assert_array_equal(some.y, problem.y[index])
+        assert some.tol == (1e-6 if engine == "laplace" else 1e-4)
+
+
+def test_the_box_holds_the_start_wherever_it_is(draw_problem):
+    problem = draw_problem(0, 2.0 * Gaussian([1.0, 3.0]))
+    assert problem.box.shape == (len(problem.theta), 2) == (len(problem.kinds), 2)
+    far = replace(problem, likelihood=Ordinal(np.array([-300.0, 0.0, 1e-5]), 1e-6))
+    assert np.all((far.box[:, 0] <= far.theta) & (far.theta <= far.box[:, 1]))
+    np.testing.assert_array_equal(far.box[:3], problem.kernel.bounds)
+    # Log noise, first threshold and the narrow gap moved the ends; the wide gap did not.
+    np.testing.assert_array_equal(far.box[[3, 4, 6], 0], far.theta[[3, 4, 6]])
+    assert far.box[5, 0] == problem.box[5, 0] < far.theta[5]

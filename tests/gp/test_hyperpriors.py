@@ -1,11 +1,11 @@
-"""Priors of the learnt parameters and the boxes they are looked for in."""
+"""Priors of the learnt parameters."""
 
 import numpy as np
 import pytest
 
-from ordinality.gp.hyperpriors import WEAK, Hyperprior, boxes, hyperprior, parameter_kinds
+from ordinality.gp.hyperpriors import WEAK, Hyperprior, hyperprior
 from ordinality.gp.likelihoods import Ordinal
-from ordinality.kernels import Gaussian, Linear, RationalQuadratic, Spline
+from ordinality.kernels import Gaussian, Linear, RationalQuadratic
 
 KERNEL = 2.0 * Gaussian([1.0, 3.0]) + Linear()
 LIKELIHOOD = Ordinal(np.array([-1.0, 0.5, 2.5]), 0.5)
@@ -17,29 +17,26 @@ THETA = np.concatenate([KERNEL.theta, LIKELIHOOD.theta])
 
 
 def test_kinds_follow_the_order_of_theta():
-    assert parameter_kinds(KERNEL, LIKELIHOOD) == KINDS
-    two_levels = Ordinal(np.zeros(1))
-    assert parameter_kinds(Gaussian(), two_levels) == (
-        "length_scale", "noise", "first_threshold",
-    )  # fmt: skip
+    assert (*KERNEL.theta_kinds, *LIKELIHOOD.theta_kinds) == KINDS
+    assert Ordinal(np.zeros(1)).theta_kinds == ("noise", "first_threshold")
 
 
 @pytest.mark.parametrize("choice", ["weak", WEAK])
 def test_weak_is_centred_where_the_search_starts(choice):
-    prior = hyperprior(choice, KERNEL, LIKELIHOOD)
+    prior = hyperprior(choice, THETA, KINDS)
     np.testing.assert_array_equal(prior.centre, THETA)
     np.testing.assert_array_equal(prior.sd, [WEAK[kind] for kind in KINDS])
     assert prior.value(THETA) == 0.0
 
 
 def test_weak_has_a_width_for_every_kind_of_parameter():
-    kernel = KERNEL + RationalQuadratic()
-    assert set(parameter_kinds(kernel, LIKELIHOOD)) <= set(WEAK)
-    assert np.all(np.isfinite(hyperprior("weak", kernel, LIKELIHOOD).sd))
+    kinds = (*(KERNEL + RationalQuadratic()).theta_kinds, "slope", *LIKELIHOOD.theta_kinds)
+    assert set(kinds) <= set(WEAK)
+    assert np.all(np.isfinite(hyperprior("weak", np.zeros(len(kinds)), kinds).sd))
 
 
 def test_a_mapping_states_widths_and_centres_and_leaves_the_rest_flat():
-    prior = hyperprior({"noise": 0.3, "gap": (-1.0, 2.0)}, KERNEL, LIKELIHOOD)
+    prior = hyperprior({"noise": 0.3, "gap": (-1.0, 2.0)}, THETA, KINDS)
     inf = np.inf
     np.testing.assert_array_equal(prior.sd, [inf, inf, inf, inf, 0.3, inf, 2.0, 2.0])
     np.testing.assert_array_equal(prior.centre[-2:], -1.0)
@@ -52,17 +49,17 @@ def test_a_mapping_states_widths_and_centres_and_leaves_the_rest_flat():
 
 
 def test_an_empty_mapping_is_flat():
-    prior = hyperprior({}, KERNEL, LIKELIHOOD)
+    prior = hyperprior({}, THETA, KINDS)
     assert prior.value(THETA + 7.0) == 0.0
 
 
 @pytest.mark.parametrize("choice", [None, Hyperprior(np.zeros(8), np.ones(8))])
 def test_nothing_and_a_finished_prior_are_taken_as_they_are(choice):
-    assert hyperprior(choice, KERNEL, LIKELIHOOD) is choice
+    assert hyperprior(choice, THETA, KINDS) is choice
 
 
 def test_gradient_agrees_with_differences():
-    prior = hyperprior("weak", KERNEL, LIKELIHOOD)
+    prior = hyperprior("weak", THETA, KINDS)
     at, h = THETA + np.linspace(-1.0, 1.5, 8), 1e-4
     steps = h * np.eye(8)
     numeric = [(prior.value(at + step) - prior.value(at - step)) / (2 * h) for step in steps]
@@ -72,33 +69,16 @@ def test_gradient_agrees_with_differences():
 @pytest.mark.parametrize("choice", ["strong", 3.0, ["noise"]])
 def test_a_choice_that_is_not_understood_is_shown_with_those_that_are(choice):
     with pytest.raises(ValueError, match="not understood; use 'weak', None, a mapping") as info:
-        hyperprior(choice, KERNEL, LIKELIHOOD)
+        hyperprior(choice, THETA, KINDS)
     assert repr(choice) in str(info.value)
 
 
 def test_an_unknown_parameter_is_named_with_the_known_ones():
     with pytest.raises(ValueError, match="no parameter called 'nose'.*'length_scale', 'noise'"):
-        hyperprior({"noise": 1.0, "nose": 1.0}, KERNEL, LIKELIHOOD)
+        hyperprior({"noise": 1.0, "nose": 1.0}, THETA, KINDS)
 
 
 @pytest.mark.parametrize("width", [0.0, -1.0, np.nan, (0.0, -2.0)])
 def test_a_width_that_is_not_positive_is_refused(width):
     with pytest.raises(ValueError, match="standard deviation above zero"):
-        hyperprior({"noise": width}, KERNEL, LIKELIHOOD)
-
-
-def test_boxes_hold_the_start_wherever_it_is():
-    box = boxes(KERNEL, LIKELIHOOD)
-    assert box.shape == (8, 2)
-    assert np.all(box[:, 0] < box[:, 1])
-    np.testing.assert_array_equal(box[:4], KERNEL.bounds)
-    far = Ordinal(np.array([-300.0, 0.0, 1e-5]), 1e-6)
-    theta = np.concatenate([KERNEL.theta, far.theta])
-    wide = boxes(KERNEL, far)
-    assert np.all((wide[:, 0] <= theta) & (theta <= wide[:, 1]))
-    np.testing.assert_array_equal(wide[4:, 0], theta[4:] * [1, 1, 0, 1] + [0, 0, box[6, 0], 0])
-
-
-def test_a_kernel_with_nothing_to_learn_leaves_the_likelihoods_boxes():
-    assert boxes(Spline(), LIKELIHOOD).shape == (4, 2)
-    assert len(hyperprior("weak", Spline(), LIKELIHOOD).sd) == 4
+        hyperprior({"noise": width}, THETA, KINDS)

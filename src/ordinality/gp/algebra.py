@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ordinality.gp.arrays import Array, by_rows, matrix, positive
+from ordinality.gp.arrays import Array, by_rows, matrix, positive, widened
 
 __all__ = ["BOXES", "Constant", "Kernel", "Product", "Sum"]
 
@@ -46,6 +46,7 @@ class Kernel:
 
     learnt: ClassVar[tuple[str, ...]] = ()  # fields that theta holds, in order
     per_feature: ClassVar[str] = ""  # the one of them that may be a vector (ARD)
+    linear_pullback: ClassVar[bool] = False  # whether `pullback` is linear in the K it is given
     _inputs: ClassVar[str] = "features"
 
     __array_ufunc__ = None  # so that np.float64(2.0) * kernel reaches __rmul__
@@ -91,12 +92,13 @@ class Kernel:
 
     def with_theta(self, theta: ArrayLike) -> Self:
         """The same kernel with other parameters."""
-        values = np.exp(self._fitting(theta))
+        values, at = np.exp(self._fitting(theta)), 0
         changes: dict[str, Any] = {}
         for name in self.learnt:
             old = getattr(self, name)
-            new, values = np.split(values, [np.size(old)])
-            changes[name] = new if np.ndim(old) else float(new[0])
+            size = 1 if isinstance(old, float) else len(old)
+            changes[name] = float(values[at]) if isinstance(old, float) else values[at:][:size]
+            at += size
         return replace(self, **changes)
 
     def _fitting(self, theta: ArrayLike) -> Array:
@@ -116,8 +118,11 @@ class Kernel:
     @property
     def theta_kinds(self) -> tuple[str, ...]:
         """What each entry of `theta` is the logarithm of, a key of `BOXES` (or "foreign")."""
-        sizes = ((name, np.size(getattr(self, name))) for name in self.learnt)
-        return tuple(name for name, size in sizes for _ in range(size))
+        kinds: tuple[str, ...] = ()
+        for name in self.learnt:
+            value = getattr(self, name)
+            kinds += (name,) * (1 if isinstance(value, float) else len(value))
+        return kinds
 
     @property
     def theta_names(self) -> list[str]:
@@ -132,10 +137,7 @@ class Kernel:
     @property
     def bounds(self) -> Array:
         """Box for `theta`, shape (n_theta, 2): `BOXES`, widened to hold the present value."""
-        box = np.array([BOXES[kind] for kind in self.theta_kinds]).reshape(-1, 2)
-        return np.column_stack(
-            [np.minimum(box[:, 0], self.theta), np.maximum(box[:, 1], self.theta)]
-        )
+        return widened([BOXES[kind] for kind in self.theta_kinds], self.theta)
 
     @property
     def inputs(self) -> str:
@@ -270,9 +272,12 @@ class _Compound(Kernel):
         return np.concatenate([part.theta for part in self.parts])
 
     def with_theta(self, theta: ArrayLike) -> Self:
-        ends = np.cumsum([part.n_theta for part in self.parts])
-        pieces = np.split(self._fitting(theta), ends[:-1])
-        return self._map(lambda part: part.with_theta(pieces.pop(0)))
+        theta, parts, at = self._fitting(theta), [], 0
+        for part in self.parts:
+            end = at + part.n_theta
+            parts.append(part.with_theta(theta[at:end]))
+            at = end
+        return replace(self, parts=tuple(parts))
 
     def _map(self, change: Any) -> Self:
         return replace(self, parts=tuple(change(part) for part in self.parts))
@@ -351,7 +356,10 @@ class Product(_Compound):
         if not factors:
             return np.full(self.n_theta, scale * G.sum())
         if len(factors) == 1 and K is not None:
-            values = [K / scale] if scale != 1.0 else [K]
+            if factors[0].linear_pullback:  # K holds the scale already
+                values, scale = [K], 1.0
+            else:
+                values = [K / scale] if scale != 1.0 else [K]
         else:
             values = [factor(X) for factor in factors]
         G = by_rows(G)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Array", "by_rows", "matrix", "positive"]
+__all__ = ["Array", "by_rows", "matrix", "positive", "widened"]
 
 Array = NDArray[np.float64]
 
@@ -40,3 +40,9 @@ def positive(owner: str, name: str, value: Any) -> float | Array:
         return float(array)
     array.setflags(write=False)
     return array
+
+
+def widened(box: ArrayLike, theta: Array) -> Array:
+    """Lower and upper ends, shape (p, 2), moved where they must to hold the present value."""
+    box = np.asarray(box, dtype=np.float64).reshape(-1, 2)
+    return np.column_stack([np.minimum(box[:, 0], theta), np.maximum(box[:, 1], theta)])

@@ -3,7 +3,7 @@
 `climb` starts from nothing: L-BFGS-B. `refine` starts near the top with a good guess of the
 curvature: a Newton step or two with secant updates, stopped as soon as the next step promises
 less than matters. The optimisers see only ``evaluate(theta, start)``, which is handed the best
-approximation so far to start its engine from.
+state so far to start its engine from.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Evaluated(Protocol):
     @property
     def gradient(self) -> np.ndarray: ...
     @property
-    def approximation(self) -> Any: ...
+    def start(self) -> Any: ...
 
 
 _Evaluate = Callable[..., Any]
@@ -63,7 +63,7 @@ class _Recorder:
         self.count = 0
 
     def __call__(self, theta: np.ndarray) -> Any:
-        start = None if self.best is None else self.best.approximation.start
+        start = None if self.best is None else self.best.start
         self.count += 1
         try:
             found = self.evaluate(theta, start)
@@ -122,7 +122,7 @@ def curvature(evaluate: _Evaluate, at: _Evaluated, box: np.ndarray) -> np.ndarra
         h = -step if at.theta[i] + step > box[i, 1] else step
         moved = at.theta.copy()
         moved[i] += h
-        hessian[i] = (evaluate(moved, at.approximation.start).gradient - at.gradient) / h
+        hessian[i] = (evaluate(moved, at.start).gradient - at.gradient) / h
     return 0.5 * (hessian + hessian.T)
 
 

@@ -1,4 +1,4 @@
-"""Priors of the learnt parameters, and the boxes they are looked for in.
+"""Priors of the learnt parameters.
 
 The papers maximise P(D | theta) P(theta). Evidence alone overfits small sets: with thirty rows
 and ten levels a dozen parameters fit the labels' accidents. A weak Gaussian prior on the
@@ -13,10 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .kernels import Kernel
-from .likelihoods import Ordinal
-
-__all__ = ["WEAK", "Hyperprior", "boxes", "hyperprior", "parameter_kinds"]
+__all__ = ["WEAK", "Hyperprior", "hyperprior"]
 
 #: Standard deviations of the default prior, per kind of parameter (all logarithms but the first
 #: threshold's), as chosen by experiment: docs/hyperpriors.md.
@@ -28,11 +25,10 @@ WEAK: dict[str, float] = {
     "offset": 1.0,
     "foreign": 1.0,
     "noise": 0.5,
+    "slope": 1.0,
     "first_threshold": 6.0,
     "gap": 1.0,
 }
-
-_LIKELIHOOD_BOXES = {"noise": (-7.0, 3.0), "first_threshold": (-20.0, 20.0), "gap": (-8.0, 3.0)}
 
 
 @dataclass(frozen=True)
@@ -60,20 +56,18 @@ class Hyperprior:
         return -(theta - self.centre) / self.sd**2
 
 
-def parameter_kinds(kernel: Kernel, likelihood: Ordinal) -> tuple[str, ...]:
-    """What each entry of theta is: the kernel's kinds, noise, first threshold, gaps."""
-    gaps = ("gap",) * (likelihood.n_levels - 2)
-    return (*kernel.theta_kinds, "noise", "first_threshold", *gaps)
-
-
-def hyperprior(choice: Any, kernel: Kernel, likelihood: Ordinal) -> Hyperprior | None:
-    """The prior a user asked for, centred at the values of ``kernel`` and ``likelihood``.
+def hyperprior(choice: Any, start: np.ndarray, kinds: tuple[str, ...]) -> Hyperprior | None:
+    """The prior a user asked for, centred where learning starts.
 
     Parameters
     ----------
     choice : "weak", None, mapping or Hyperprior
         A mapping gives a standard deviation, or a pair (centre, standard deviation), per kind
         of parameter; kinds left out are flat.
+    start : ndarray of shape (p,)
+        The free parameters where learning starts.
+    kinds : tuple of str
+        What each of them is.
     """
     if choice is None or isinstance(choice, Hyperprior):
         return choice
@@ -90,20 +84,9 @@ def hyperprior(choice: Any, kernel: Kernel, likelihood: Ordinal) -> Hyperprior |
         raise ValueError(
             f"hyperprior has no parameter called {unknown[0]!r}; the names are {sorted(WEAK)}."
         )
-    start = np.concatenate([kernel.theta, likelihood.theta])
-    kinds = parameter_kinds(kernel, likelihood)
     pairs = [_pair(k, choice.get(k, np.inf), at) for k, at in zip(kinds, start, strict=True)]
     centre, sd = np.array(pairs).T
     return Hyperprior(centre, sd)
-
-
-def boxes(kernel: Kernel, likelihood: Ordinal) -> np.ndarray:
-    """Lower and upper ends of the region searched, shape (p, 2)."""
-    kinds = parameter_kinds(kernel, likelihood)[kernel.n_theta :]
-    box = np.array([_LIKELIHOOD_BOXES[kind] for kind in kinds])
-    at = likelihood.theta[:, None]
-    box = np.column_stack([np.minimum(box[:, :1], at), np.maximum(box[:, 1:], at)])
-    return np.concatenate([kernel.bounds.reshape(-1, 2), box])
 
 
 def _pair(kind: str, value: Any, start: float) -> tuple[float, float]:

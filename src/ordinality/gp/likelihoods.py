@@ -25,10 +25,14 @@ from .. import _math
 from .._math import JET, LOGIT, PROBIT
 from ..levels import free_to_thresholds, thresholds_to_free
 from . import quadrature
+from .arrays import widened
 
 __all__ = ["Jet", "Ordinal"]
 
 _LINKS = {"probit": PROBIT, "logit": LOGIT}
+
+#: Where each kind of parameter is looked for: logarithms, but for the first threshold.
+_BOXES = {"noise": (-7.0, 3.0), "first_threshold": (-20.0, 20.0), "gap": (-8.0, 3.0)}
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,16 @@ class Ordinal:
         return replace(
             self, noise=float(np.exp(theta[0])), thresholds=free_to_thresholds(theta[1:])
         )
+
+    @property
+    def theta_kinds(self) -> tuple[str, ...]:
+        """What each entry of `theta` is."""
+        return ("noise", "first_threshold", *("gap",) * (self.n_levels - 2))
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Box for `theta`, shape (K, 2), widened to hold the present value."""
+        return widened([_BOXES[kind] for kind in self.theta_kinds], self.theta)
 
     @property
     def max_precision(self) -> float:

@@ -1,0 +1,252 @@
+"""What the Gaussian-process classifiers share: scaling, learning, the latent function."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..gp.hyperpriors import hyperprior
+from ..gp.kernels import Kernel
+from ..gp.search import Fit, maximise, scattered
+from ._ordinal import OrdinalClassifier
+from ._threads import one_pool, thread_map
+from ._translate import translate
+from ._validation import check_weights, rows_of
+
+__all__ = ["GaussianProcessClassifier"]
+
+_BATCH = 2000  # rows predicted at once: bounds the memory for their covariances
+
+
+class GaussianProcessClassifier(OrdinalClassifier):
+    """A latent function with a Gaussian-process prior, and thresholds that cut it.
+
+    Subclasses check their parameters (`_check_parameters`), state the problem (`_problem`),
+    make what predicts (`_predictor`) and say if something did not settle.
+    """
+
+    kernel: Any
+    hyperprior: Any
+    standardize: bool
+    optimizer: str | None
+    restarts: int
+    coarse_to_fine: bool
+    max_evaluations: int
+    random_state: Any
+    n_jobs: int | None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn kernel, thresholds and noise.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Numbers; NaN only with a kernel that takes missing entries.
+        y : array-like of shape (n,)
+            Labels: integers, strings, booleans, an ordered Categorical or Enum.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows: 2 counts as two copies of a row, 0 as none.
+
+        Returns
+        -------
+        self : object
+        """
+        self._check_parameters()
+        inputs = self._inputs()
+        X, checked = validate_data(
+            self, X, y, dtype=np.float64, ensure_all_finite=_finite(inputs), y_numeric=False
+        )
+        weights = check_weights(sample_weight, len(X))
+        kept = np.flatnonzero(weights > 0)
+        ranks = self._learn_levels(rows_of(y, checked, kept))
+        d = X.shape[1]
+        kernel = self._default_kernel(d) if self.kernel is None else translate(self.kernel)
+        if inputs == "gram":
+            kernel = kernel.prepared(X)  # refuses what is not square before rows are dropped
+        Z = self._learn_scaling(X, weights, inputs)
+        Z = Z[np.ix_(kept, kept)] if inputs == "gram" else Z[kept]
+        kernel.check(Z.shape[1])
+        fit = self._learn(self._problem(Z, ranks, weights[kept], kernel.prepared(Z)))
+        with one_pool(len(Z)):
+            self._settle(fit)
+            self.loo_proba_ = self._leave_one_out(X, kept)
+        self._warn_unless_settled()
+        return self
+
+    def predict_latent(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the latent function at each row of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        mean, variance : ndarray of shape (n,)
+            On the scale of ``thresholds_``.
+        """
+        check_is_fitted(self)
+        kernel = self.kernel_
+        X = validate_data(
+            self, X, dtype=np.float64, ensure_all_finite=_finite(kernel.inputs), reset=False
+        )
+        mean, variance = np.empty(len(X)), np.empty(len(X))
+        for batch in gen_batches(len(X), _BATCH):
+            Z = self._scaled(X[batch], kernel.inputs)
+            cross = kernel(Z, self.fit_.problem.X)
+            mean[batch], variance[batch] = self.predictor_.latent(cross, kernel.diag(Z))
+        return self._latent(mean, variance)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores as scikit-learn expects them; see `predict_latent` for the latent function.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        scores : ndarray of shape (n,) or (n, K)
+            Two levels: log odds of ``classes_[1]``. More: log probabilities in the order of
+            ``classes_``.
+        """
+        check_is_fitted(self)
+        scores = self.fit_.likelihood.log_proba(*self.predict_latent(X))
+        scores = scores[:, self._order.columns]
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inputs = self._inputs()
+        tags.input_tags.pairwise = inputs == "gram"
+        tags.input_tags.allow_nan = inputs == "ratings"
+        return tags
+
+    # What subclasses say.
+
+    def _check_parameters(self) -> None:
+        raise NotImplementedError
+
+    def _default_kernel(self, d: int) -> Kernel:
+        raise NotImplementedError
+
+    def _problem(
+        self, Z: np.ndarray, ranks: np.ndarray, weights: np.ndarray, kernel: Kernel
+    ) -> Any:
+        raise NotImplementedError
+
+    def _starts(self, problem: Any, rng: np.random.Generator) -> list[np.ndarray]:
+        """Where learning starts besides the problem's own theta."""
+        return scattered(problem, self.restarts, rng)
+
+    def _settle(self, fit: Fit[Any]) -> None:
+        """Keep what was found, as far as it is the same for all."""
+        self.fit_ = fit
+        self.kernel_ = fit.kernel
+        self.thresholds_ = fit.likelihood.thresholds
+        self.relevance_ = self.kernel_.feature_relevance(self.n_features_in_)
+        with np.errstate(divide="ignore"):  # nothing of a feature: an infinite length
+            self.length_scale_ = self._spread / np.sqrt(self.relevance_)
+        self.n_iter_ = fit.n_evaluations
+
+    def _latent(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Moments of the predictor as moments on the scale of the thresholds."""
+        return mean, variance
+
+    def _left_out(self) -> tuple[np.ndarray, np.ndarray]:
+        """Moments of the latent function at each training row without that row."""
+        raise NotImplementedError
+
+    def _warn_unless_settled(self) -> None:
+        raise NotImplementedError
+
+    # The rest is the same for all.
+
+    def _inputs(self) -> str:
+        """What the kernel takes; a wrong kernel is for `fit` to refuse."""
+        try:
+            return "features" if self.kernel is None else translate(self.kernel).inputs
+        except (TypeError, ValueError):
+            return "features"
+
+    def _level_proba(self, X: Any) -> np.ndarray:
+        return self.fit_.likelihood.proba(*self.predict_latent(X))
+
+    def _learn_scaling(self, X: np.ndarray, weights: np.ndarray, inputs: str) -> np.ndarray:
+        """Shift and scale of the features; all zeros and ones if they stay as they are."""
+        d = X.shape[1]
+        self._centre, self._spread = np.zeros(d), np.ones(d)
+        if self.standardize and inputs == "features":
+            self._centre = np.average(X, axis=0, weights=weights)
+            reach = np.max(np.abs(X - self._centre), axis=0)
+            unit = np.where(reach > 0, reach, 1.0)  # squares of 1e200 overflow
+            squares = ((X - self._centre) / unit) ** 2
+            spread = unit * np.sqrt(np.average(squares, axis=0, weights=weights))
+            # Below this a column is constant up to the rounding of its mean.
+            floor = 10 * np.finfo(float).eps * np.abs(self._centre) * np.sqrt(len(X))
+            self._spread = np.where(spread > floor, spread, 1.0)
+        return (X - self._centre) / self._spread
+
+    def _scaled(self, X: np.ndarray, inputs: str) -> np.ndarray:
+        if inputs == "gram":
+            return X[:, self._kept]
+        return (X - self._centre) / self._spread
+
+    def _prior(self, problem: Any) -> Any:
+        return hyperprior(self.hyperprior, problem.theta, problem.kinds)
+
+    def _learn(self, problem: Any) -> Fit[Any]:
+        if self.optimizer is None:
+            with one_pool(len(problem.y)):
+                found = problem.evaluate(problem.theta)
+            return Fit(problem, found, 1, ((len(problem.y), 1),), True)
+        seed = 0 if self.random_state is None else self.random_state
+        rng = np.random.default_rng(check_random_state(seed).randint(2**31))
+        starts = self._starts(problem, rng)
+        return maximise(
+            problem,
+            starts=starts,
+            coarse_to_fine=self.coarse_to_fine,
+            max_evaluations=self.max_evaluations,
+            mapper=thread_map(self.n_jobs) if starts else map,
+            hold=one_pool,
+            rng=rng,
+        )
+
+    def _at(self, theta: Any) -> tuple[Fit[Any], np.ndarray]:
+        """The fit, and a checked theta (its own if None)."""
+        check_is_fitted(self)
+        best = self.fit_.best.theta
+        theta = best if theta is None else np.asarray(theta, dtype=np.float64)
+        if theta.shape != best.shape:
+            names = ", ".join(self.fit_.problem.kinds)
+            raise ValueError(f"theta has shape {theta.shape}, wanted {best.shape}: {names}.")
+        return self.fit_, theta
+
+    def _warn_of_cut_search(self, criterion: str) -> None:
+        warnings.warn(
+            f"learning stopped after {self.fit_.n_evaluations} evaluations while {criterion} "
+            "was still rising; the best model found is kept. Raise max_evaluations, or start "
+            "from a better kernel.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    def _leave_one_out(self, X: np.ndarray, kept: np.ndarray) -> np.ndarray:
+        """Probabilities of every row without itself; rows of weight zero were never in."""
+        self._kept = kept
+        proba = np.empty((len(X), len(self.levels_)))
+        proba[kept] = self.fit_.likelihood.proba(*self._left_out())
+        out = np.setdiff1d(np.arange(len(X)), kept)
+        if len(out):
+            proba[out] = self._level_proba(X[out])
+        return proba
+
+
+def _finite(inputs: str) -> bool | str:
+    return "allow-nan" if inputs == "ratings" else True
