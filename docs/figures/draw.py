@@ -6,7 +6,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
-from ordinality import OrdinalGP
+from ordinality import LeastSquaresOrdinalGP, OrdinalGP
 
 HERE = Path(__file__).parent
 # Dark to light: ordered in colour, and still ordered in grey.
@@ -53,6 +53,42 @@ def draw_model() -> None:
     figure.savefig(HERE / "ordinal-gp.svg")
 
 
+def twenty_points() -> tuple[np.ndarray, np.ndarray]:
+    """The synthetic of section 5.1 of PLSOR: five categories along a line.
+
+    Its counts (2, 3, 10, 5, 1) add up to one more than its twenty; the third gives way.
+    """
+    rng = np.random.default_rng(0)
+    runs = [(2, 4, 2), (4, 6, 3), (8, 14, 9), (14, 18, 5), (18, 20, 1)]  # from, to, how many
+    X = np.concatenate([np.sort(rng.uniform(low, high, n)) for low, high, n in runs])
+    return X[:, None], np.repeat(np.arange(1, 6), [n for _, _, n in runs])
+
+
+def draw_least_squares() -> None:
+    """Figure 1 of PLSOR: mean and deviation of the predicted category, EP and least squares."""
+    X, y = twenty_points()
+    grid = np.arange(0.0, 20.0, 0.1)[:, None]
+    figure, panels = plt.subplots(1, 2, figsize=(8, 3.4), sharey=True)
+    models = {"OrdinalGP (EP)": OrdinalGP(), "LeastSquaresOrdinalGP": LeastSquaresOrdinalGP()}
+    for panel, (name, model) in zip(panels, models.items(), strict=True):
+        proba = model.fit(X, y).predict_level_proba(grid)
+        mean = proba @ model.levels_
+        sd = np.sqrt(proba @ model.levels_**2 - mean**2)
+        panel.fill_between(grid[:, 0], mean - sd, mean + sd, color="#dddddd", lw=0)
+        panel.plot(grid[:, 0], mean, color="#2171b5", lw=1.5)
+        panel.plot(grid[:, 0], model.predict(grid), color="black", lw=1, ls=":")
+        panel.plot(X[:, 0], y, "+", color="black", ms=7)
+        panel.set_title(name, fontsize=10)
+        panel.set_xlabel("feature")
+        panel.set_xlim(0, 20)
+        panel.set_xticks(range(0, 21, 5))
+    panels[0].set_ylabel("category")
+    panels[0].set_yticks(range(1, 6))
+    figure.tight_layout()
+    figure.savefig(HERE / "least-squares.svg")
+
+
 if __name__ == "__main__":
     mpl.rcParams["svg.hashsalt"] = "ordinality"  # the same drawing gives the same file
     draw_model()
+    draw_least_squares()

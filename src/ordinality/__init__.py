@@ -9,22 +9,30 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ordinality import kernels, levels, metrics
-    from ordinality.estimators import OrdinalGP
+    from ordinality.estimators import LeastSquaresOrdinalGP, OrdinalGP, RoundedRegressor
 
 __version__ = "0.1.0"
 
-__all__ = ["OrdinalGP", "__version__", "kernels", "levels", "metrics"]
+__all__ = [
+    "LeastSquaresOrdinalGP",
+    "OrdinalGP",
+    "RoundedRegressor",
+    "__version__",
+    "kernels",
+    "levels",
+    "metrics",
+]
 
 _MODULES = {"kernels", "levels", "metrics"}
-_HOMES = {"OrdinalGP": "ordinality.estimators"}  # of the names that are not modules
+_ESTIMATORS = {"LeastSquaresOrdinalGP", "OrdinalGP", "RoundedRegressor"}
 
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return import_module(f"ordinality.{name}")  # which also binds it here
-    if name not in _HOMES:
+    if name not in _ESTIMATORS:
         raise AttributeError(f"module 'ordinality' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    value = getattr(import_module("ordinality.estimators"), name)
     globals()[name] = value  # the next look-up does not come here
     return value
 

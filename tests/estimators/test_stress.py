@@ -34,6 +34,12 @@ def test_hardly_any_problem_is_left_unsettled(outcomes):
     assert sum(found.unsettled > 0 for found in outcomes.values()) <= 1
 
 
+def test_least_squares_never_fails_and_always_settles():
+    outcomes = {seed: STRESS["run"](STRESS["draw"](seed, True)) for seed in range(60)}
+    assert {seed: found.faults for seed, found in outcomes.items() if found.faults} == {}
+    assert [seed for seed, found in outcomes.items() if found.unsettled] == []
+
+
 def test_the_problems_are_as_awkward_as_they_claim():
     cases = [STRESS["draw"](seed) for seed in SEEDS]
     assert min(len(case.y) for case in cases) < 10

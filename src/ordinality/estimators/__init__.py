@@ -1,5 +1,7 @@
 """Estimators in scikit-learn's manner: validate, encode, call the workshop, keep the result."""
 
+from .least_squares import LeastSquaresOrdinalGP
 from .ordinal_gp import OrdinalGP
+from .rounded import RoundedRegressor
 
-__all__ = ["OrdinalGP"]
+__all__ = ["LeastSquaresOrdinalGP", "OrdinalGP", "RoundedRegressor"]

@@ -1,0 +1,189 @@
+"""The naive baseline: regression on the ranks, rounded."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import column_or_1d
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+
+from ._ordinal import OrdinalClassifier
+from ._validation import rows_of
+
+__all__ = ["RoundedRegressor"]
+
+
+class RoundedRegressor(OrdinalClassifier):
+    """Any regressor on the ranks 0, 1, ..., its prediction rounded to the nearest rank.
+
+    The baseline of the papers: it takes the levels to be equally far apart. Worth beating, and
+    on labels that were cut from a number into equal pieces not easy to beat.
+
+    Parameters
+    ----------
+    regressor : scikit-learn regressor, default=None
+        None is the papers' choice, Gaussian-process regression with a Gaussian kernel whose
+        signal, length scale and noise are learnt by type-II maximum likelihood, on
+        standardised features.
+    levels : array-like of shape (K,), default=None
+        The labels in order, lowest first. None: the order `y` carries, else sorted.
+
+    Attributes
+    ----------
+    levels_ : ndarray of shape (K,)
+        Labels in order. ``classes_`` holds the same, sorted.
+    regressor_ : regressor
+        The fitted regressor.
+
+    Examples
+    --------
+    >>> from ordinality import RoundedRegressor
+    >>> from sklearn.linear_model import LinearRegression
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["bad", "fair", "fair", "good"]
+    >>> model = RoundedRegressor(LinearRegression(), levels=["bad", "fair", "good"]).fit(X, y)
+    >>> model.predict([[-2.0], [1.4], [9.0]])
+    array(['bad', 'fair', 'good'], dtype='<U4')
+    """
+
+    def __init__(self, regressor: Any = None, *, levels: Any = None) -> None:
+        self.regressor = regressor
+        self.levels = levels
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> RoundedRegressor:
+        """Fit the regressor to the ranks of the labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Whatever the regressor takes.
+        y : array-like of shape (n,)
+            Labels: integers, strings, booleans, an ordered Categorical or Enum.
+        **fit_params : dict
+            Handed to the regressor, such as ``sample_weight`` where it takes one.
+
+        Returns
+        -------
+        self : RoundedRegressor
+        """
+        default = self.regressor is None
+        if default:
+            X, checked = validate_data(self, X, y, dtype=np.float64, y_numeric=False)
+        else:  # the regressor knows what it takes: text, missing cells, a frame
+            validate_data(self, X, skip_check_array=True)
+            checked = column_or_1d(y, warn=True)
+        ranks = self._learn_levels(rows_of(y, checked, np.arange(len(checked))))
+        regressor = _naive(X.shape[1]) if default else clone(self.regressor)
+        if "sample_weight" in fit_params and not has_fit_parameter(regressor, "sample_weight"):
+            raise ValueError(
+                f"{type(regressor).__name__} takes no sample weights; leave sample_weight out, "
+                "or choose a regressor that does, such as RidgeCV or RandomForestRegressor."
+            )
+        with warnings.catch_warnings():
+            # At an end of its generous bounds a parameter no longer changes the prediction.
+            warnings.filterwarnings("ignore", ".*close to the specified", ConvergenceWarning)
+            self.regressor_ = regressor.fit(X, ranks.astype(np.float64), **fit_params)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The level whose rank is nearest to the regressor's prediction.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        y : ndarray of shape (n,)
+        """
+        # Rounded half up: NumPy rounds half to even, which would favour every other level.
+        ranks = np.floor(self.predict_rank(X) + 0.5)
+        return self._order.decode(np.clip(ranks, 0, len(self.levels_) - 1).astype(int))
+
+    def predict_rank(self, X: Any) -> np.ndarray:
+        """The regressor's own prediction, a number on the scale of the ranks 0 .. K - 1.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        rank : ndarray of shape (n,)
+        """
+        X = self._checked(X)
+        return np.ravel(self.regressor_.predict(X))
+
+    @available_if(lambda self: _gives_deviation(self))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each label, columns in the order of ``classes_`` (sorted).
+
+        That of the regressor's normal distribution within half a rank of each level; only
+        where its ``predict`` takes ``return_std``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        proba : ndarray of shape (n, K)
+        """
+        return super().predict_proba(X)
+
+    @available_if(lambda self: _gives_deviation(self))
+    def predict_level_proba(self, X: Any, *, cumulative: bool = False) -> np.ndarray:
+        """Probability of each level, columns in the order of ``levels_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        cumulative : bool, default=False
+            Probability of each level *or a lower one* instead.
+
+        Returns
+        -------
+        proba : ndarray of shape (n, K)
+        """
+        return super().predict_level_proba(X, cumulative=cumulative)
+
+    def _level_proba(self, X: Any) -> np.ndarray:
+        X = self._checked(X)
+        mean, sd = self.regressor_.predict(X, return_std=True)
+        edges = np.concatenate([[-np.inf], np.arange(len(self.levels_) - 1) + 0.5, [np.inf]])
+        sd = np.maximum(sd, np.finfo(float).tiny)  # certain: all on one level
+        return np.diff(ndtr((edges - mean[:, None]) / sd[:, None]), axis=1)
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self)
+        if self.regressor is None:
+            return validate_data(self, X, dtype=np.float64, reset=False)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return X
+
+
+def _naive(d: int) -> BaseEstimator:
+    """The papers' regression, started at kappa = 1/d and noise of half a rank."""
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    wide = (1e-5, 1e5)
+    kernel = ConstantKernel(1.0, wide) * RBF(np.sqrt(d), wide) + WhiteKernel(0.25, wide)
+    regression = GaussianProcessRegressor(kernel, normalize_y=True)
+    return make_pipeline(StandardScaler(), regression)
+
+
+def _gives_deviation(model: RoundedRegressor) -> bool:
+    regressor = getattr(model, "regressor_", model.regressor)
+    if regressor is None:
+        return True
+    last = regressor[-1] if hasattr(regressor, "named_steps") else regressor
+    return "return_std" in inspect.signature(last.predict).parameters

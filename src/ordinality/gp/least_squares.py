@@ -1,0 +1,243 @@
+"""Probabilistic least squares: regression on the ranks, and an ordinal link on top.
+
+Ranks are taken for numbers ``t`` (shifted to be centred at zero) and a Gaussian process is
+fitted to them with Gaussian noise, which needs no approximation. The mean and variance of that
+regression at an input then pass through the ordinal likelihood, with a slope and thresholds of
+its own, to give probabilities (eq. 9 of PLSOR). All parameters are learnt by the leave-one-out
+log probability (eq. 11), for which one factorisation is enough:
+
+    Q = (K + noise^2 I)^-1,    mean_i = t_i - (Q t)_i / Q_ii,    var_i = 1 / Q_ii   (12, 13)
+
+*One convention for the variance*: it is always that of a noisy rank, ``noise^2`` included, here
+as in prediction. (The paper's eq. 13 includes it and its eq. 5 does not; a slope learnt with
+the one and used with the other is too steep.)
+
+*One scale*: thresholds stand between the ranks on the ranks' own scale and ``likelihood.noise``
+is one over the slope, so that the paper's are ``alpha = -slope``, ``beta = slope thresholds``;
+the sign of the slope cannot come out wrong.
+
+*Weights*: a row of weight w stands for w equal rows of which one is left out at a time.
+
+Srijith, Shevade & Sundararajan (2012), "A probabilistic least squares approach to ordinal
+regression"; the moments are Sundararajan & Keerthi's (2001).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from .._jit import loop
+from .arrays import widened
+from .hyperpriors import Hyperprior
+from .kernels import Kernel
+from .likelihoods import Ordinal
+from .posterior import Predictor, factorise
+
+__all__ = ["LeastSquares", "LeftOut", "Score"]
+
+# Below exp(-4.5) = 1/90 of a rank the noise no longer matters to a probability, and without it
+# the regression could not be factorised.
+_NOISE_BOX = (-4.5, 3.0)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Moments of every rank given the others, and how they move with Q and with the noise."""
+
+    mean: np.ndarray  # (n,)
+    var: np.ndarray  # (n,)
+    by_diagonal: np.ndarray  # (2, n) derivatives of (mean, var) in Q_ii
+    by_solution: np.ndarray  # (n,) derivative of mean in (Q t)_i
+    by_noise: np.ndarray  # (2, n) derivatives in noise^2, Q held
+
+
+@dataclass(frozen=True)
+class Score:
+    """Leave-one-out log probability (plus log prior) at one theta, with its gradient."""
+
+    theta: np.ndarray
+    value: float
+    gradient: np.ndarray
+    criterion: float
+    mean: np.ndarray  # (n,) leave-one-out moments
+    var: np.ndarray
+    start: None = None  # nothing iterates, so there is nothing to start from
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """Ranks, inputs and model: everything about a fit but the search.
+
+    ``theta = [log kernel parameters, log noise, -log slope, first threshold, log gaps]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinality.gp.kernels import Gaussian
+    >>> from ordinality.gp.least_squares import LeastSquares
+    >>> from ordinality.gp.likelihoods import Ordinal
+    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 2])
+    >>> likelihood = Ordinal(np.array([0.5, 1.5]), noise=0.5)
+    >>> problem = LeastSquares(X, y, np.ones(3), 1.0 * Gaussian(), 0.3, likelihood, 1.0)
+    >>> score = problem.evaluate(problem.theta)
+    >>> round(score.criterion, 4), score.mean.round(3)
+    (-2.6254, array([0.731, 1.   , 1.269]))
+    """
+
+    X: np.ndarray
+    y: np.ndarray  # ranks from 0
+    weights: np.ndarray  # positive
+    kernel: Kernel
+    noise: float  # standard deviation of a rank about the regression
+    likelihood: Ordinal  # thresholds between ranks; its noise is 1 / slope
+    centre: float  # rank that the prior expects everywhere
+    prior: Hyperprior | None = None
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Free parameters."""
+        return np.concatenate([self.kernel.theta, [np.log(self.noise)], self.likelihood.theta])
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What each entry of theta is."""
+        _, *thresholds = self.likelihood.theta_kinds
+        return (*self.kernel.theta_kinds, "noise", "slope", *thresholds)
+
+    @property
+    def box(self) -> np.ndarray:
+        """Where theta is looked for, shape (p, 2)."""
+        noise = widened([_NOISE_BOX], np.array([np.log(self.noise)]))
+        return np.concatenate([self.kernel.bounds, noise, self.likelihood.bounds])
+
+    def model(self, theta: np.ndarray) -> tuple[Kernel, float, Ordinal]:
+        """Kernel, noise and link at theta."""
+        k = self.kernel.n_theta
+        likelihood = self.likelihood.with_theta(theta[k + 1 :])
+        return self.kernel.with_theta(theta[:k]), float(np.exp(theta[k])), likelihood
+
+    def subset(self, index: np.ndarray) -> LeastSquares:
+        """The same problem on some of the rows."""
+        X = self.X[np.ix_(index, index)] if self.kernel.inputs == "gram" else self.X[index]
+        return replace(self, X=X, y=self.y[index], weights=self.weights[index])
+
+    def evaluate(self, theta: np.ndarray, start: None = None) -> Score:
+        """Leave-one-out log probability, log prior and gradient: eq. 11, signs reversed."""
+        kernel, noise, likelihood = self.model(theta)
+        K, t, w = kernel(self.X), self.y - self.centre, self.weights
+        factor = factorise(K, w / noise**2)
+        inverse, _ = lapack.dpotri(factor.upper, overwrite_c=1)  # B^-1; Q = sq B^-1 sq
+        sq = factor.sq
+        solution = sq * blas.dsymv(1.0, inverse, sq * t)
+        diagonal = sq**2 * np.diagonal(inverse)
+        out = _left_out(t, w, solution, diagonal, noise**2)
+        mean = out.mean + self.centre
+        jet = likelihood.log_expected(self.y, mean, out.var)
+        value = float(w @ jet.value)
+        # The heat equation: a derivative in the variance is half a second one in the mean.
+        slopes = w * np.stack([jet.d1, 0.5 * (jet.d1**2 + jet.d2)])
+        on_diagonal = np.einsum("mn,mn->n", slopes, out.by_diagonal)
+        on_solution = slopes[0] * out.by_solution
+        G = _kernel_gradient(inverse, sq, solution, on_diagonal, on_solution)
+        d_noise = np.sum(np.diagonal(G) / w) + np.sum(slopes * out.by_noise)
+        zero = np.zeros(len(t))
+        gradient = np.concatenate(
+            [
+                kernel.pullback(self.X, G, K),
+                [2.0 * noise**2 * d_noise],
+                likelihood.pull(self.y, jet, w, zero, zero),
+            ]
+        )
+        total = value
+        if self.prior is not None:
+            total += self.prior.value(theta)
+            gradient += self.prior.gradient(theta)
+        return Score(theta, total, gradient, value, mean, out.var)
+
+    def predictor(self, theta: np.ndarray) -> Predictor:
+        """Regression on the centred ranks (eqs. 4 and 5), for the latent at new inputs."""
+        kernel, noise, _ = self.model(theta)
+        tau = self.weights / noise**2
+        return Predictor.from_sites(kernel(self.X), tau, tau * (self.y - self.centre))
+
+
+def _left_out(
+    t: np.ndarray, w: np.ndarray, solution: np.ndarray, diagonal: np.ndarray, noise2: float
+) -> LeftOut:
+    """Eqs. 12 and 13, with one of ``w`` copies left out; less than one copy goes whole.
+
+    By Woodbury's identity one copy has ``Q_ii / w^2 + (1 - 1/w) / noise^2`` on the diagonal
+    of the inverse of the problem written out row by row, and ``(Q t)_i / w`` in its solution.
+    """
+    copies, stay = np.maximum(w, 1.0), 1.0 - 1.0 / w
+    more, less = np.maximum(stay, 0.0), np.minimum(stay, 0.0)
+    pooled = 1.0 / (diagonal / copies**2 + more / noise2)
+    lever = pooled / copies
+    d_noise = more * (pooled / noise2) ** 2
+    return LeftOut(
+        mean=t - lever * solution,
+        var=pooled + less * noise2,
+        by_diagonal=np.stack([lever**2 * solution / copies, -(lever**2)]),
+        by_solution=-lever,
+        by_noise=np.stack([-d_noise * solution / copies, d_noise + less]),
+    )
+
+
+def _kernel_gradient(
+    inverse: np.ndarray,
+    sq: np.ndarray,
+    solution: np.ndarray,
+    on_diagonal: np.ndarray,
+    on_solution: np.ndarray,
+) -> np.ndarray:
+    """dL/dK = -Q diag(on_diagonal) Q - (h solution' + solution h') / 2, h = Q on_solution.
+
+    ``inverse`` holds the upper triangle of B^-1 and is overwritten. The matrix in the middle
+    has both signs, so it takes two symmetric products, of n^3 flops together.
+    """
+    n = len(sq)
+    h = sq * blas.dsymv(1.0, inverse, sq * on_solution)
+    order = np.argsort(on_diagonal > 0.0, kind="stable")  # minus first: they add to dL/dK
+    rises = int(np.count_nonzero(on_diagonal <= 0.0))
+    columns = np.empty((n, n), order="F")
+    _scaled_columns(inverse, sq, np.sqrt(np.abs(on_diagonal)), np.argsort(order), columns)
+    G, beta = inverse, 0.0
+    for sign, block in ((1.0, columns[:, :rises]), (-1.0, columns[:, rises:])):
+        if block.shape[1]:
+            G, beta = blas.dsyrk(sign, block, beta=beta, c=G, lower=1, overwrite_c=1), 1.0
+    _finish(G, solution, h)
+    return G
+
+
+@loop
+def _scaled_columns(inverse, sq, root, place, out):
+    """Q diag(root) with column j put at place[j]; the upper triangle holds B^-1."""
+    n = sq.size
+    block = 64  # read twice, written by columns both times: the second reading is from cache
+    for jb in range(0, n, block):
+        for ib in range(0, jb + 1, block):
+            for j in range(jb, min(jb + block, n)):
+                scale = sq[j] * root[j]
+                for i in range(ib, min(ib + block, j + 1)):
+                    out[i, place[j]] = sq[i] * inverse[i, j] * scale
+            for i in range(ib, min(ib + block, n)):
+                scale = sq[i] * root[i]
+                for j in range(max(jb, i + 1), min(jb + block, n)):
+                    out[j, place[i]] = sq[j] * inverse[i, j] * scale
+
+
+@loop
+def _finish(G, a, b):
+    """Subtract (a b' + b a') / 2 from the lower triangle and mirror it, in place."""
+    n = a.size
+    block = 32  # both triangles are written; blocks keep the strided side in cache
+    for ib in range(0, n, block):
+        for jb in range(0, ib + 1, block):
+            for j in range(jb, min(jb + block, n)):
+                for i in range(max(ib, j), min(ib + block, n)):
+                    g = G[i, j] - 0.5 * (a[i] * b[j] + b[i] * a[j])
+                    G[i, j] = g
+                    G[j, i] = g
