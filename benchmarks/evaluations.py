@@ -22,6 +22,7 @@ from scipy.linalg import lapack
 from threadpoolctl import threadpool_limits
 
 from ordinality.estimators._threads import one_pool
+from ordinality.gp.arrays import workspace
 from ordinality.gp.evidence import Evaluation, Problem
 from ordinality.gp.kernels import Gaussian
 from ordinality.gp.least_squares import LeastSquares, Score
@@ -90,7 +91,8 @@ def measure(n: int, engine: str) -> str:
         [unit(n), lambda: p.evaluate(p.theta), lambda: p.evaluate(near, start)]
     )
     tracemalloc.start()
-    p.evaluate(near, start)
+    with workspace():  # a new one, so that its memory counts
+        p.evaluate(near, start)
     peak = tracemalloc.get_traced_memory()[1] / (8.0 * n * n)
     tracemalloc.stop()
     bars = BARS.get(engine, ((np.nan, np.nan),) * 2)[n >= 500]
@@ -115,7 +117,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|")
     for n in map(int, args.sizes.split(",")):
         for engine in args.engines.split(","):
-            with threadpool_limits(args.threads, user_api="blas"), one_pool():
+            with threadpool_limits(args.threads, user_api="blas"), one_pool(), workspace():
                 print(measure(n, engine), flush=True)
 
 

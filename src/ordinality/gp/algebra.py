@@ -46,7 +46,7 @@ class Kernel:
 
     learnt: ClassVar[tuple[str, ...]] = ()  # fields that theta holds, in order
     per_feature: ClassVar[str] = ""  # the one of them that may be a vector (ARD)
-    linear_pullback: ClassVar[bool] = False  # whether `pullback` is linear in the K it is given
+    own_derivative: ClassVar[bool] = False  # whether `pullback` is linear in the K it is given
     _inputs: ClassVar[str] = "features"
 
     __array_ufunc__ = None  # so that np.float64(2.0) * kernel reaches __rmul__
@@ -83,6 +83,10 @@ class Kernel:
             ``kernel(X)``, where the caller still has it; saves its recomputation.
         """
         return np.zeros(0)
+
+    def pullback_and_total(self, X: ArrayLike, G: Array, K: Array) -> tuple[Array, float]:
+        """`pullback`, and the sum of ``G * K``."""
+        return self.pullback(X, G, K), float(np.vdot(by_rows(G), K))
 
     @property
     def theta(self) -> Array:
@@ -355,26 +359,33 @@ class Product(_Compound):
         factors = [part for part in self.parts if not isinstance(part, Constant)]
         if not factors:
             return np.full(self.n_theta, scale * G.sum())
-        if len(factors) == 1 and K is not None:
-            if factors[0].linear_pullback:  # K holds the scale already
-                values, scale = [K], 1.0
-            else:
-                values = [K / scale] if scale != 1.0 else [K]
-        else:
-            values = [factor(X) for factor in factors]
-        G = by_rows(G)
-        gradients = []
-        for i, factor in enumerate(factors):
-            # dL/dK_i; the scale waits until the end, being a number and not a matrix.
-            G_i = math.prod(values[:i] + values[i + 1 :], start=G)
-            gradients.append(scale * factor.pullback(X, G_i, values[i]))
-        total = np.array([scale * np.vdot(G_i, values[-1])])  # = sum(G * K)
+        gradients, total = _pulled(factors, scale, X, G, K)
         rest = iter(gradients)
-        ordered = (total if isinstance(p, Constant) else next(rest) for p in self.parts)
+        ordered = ([total] if isinstance(p, Constant) else next(rest) for p in self.parts)
         return np.concatenate(list(ordered))
 
     def __repr__(self) -> str:
         return " * ".join(f"({p!r})" if isinstance(p, Sum) else repr(p) for p in self.parts)
+
+
+def _pulled(
+    factors: list[Kernel], scale: float, X: ArrayLike, G: Array, K: Array | None
+) -> tuple[list[Array], float]:
+    """Gradient of each factor of ``scale * prod(factors)``, and the sum of ``G * K``."""
+    if len(factors) == 1 and K is not None:
+        if factors[0].own_derivative:  # K holds the scale already
+            gradient, total = factors[0].pullback_and_total(X, G, K)
+            return [gradient], total
+        values = [K / scale] if scale != 1.0 else [K]
+    else:
+        values = [factor(X) for factor in factors]
+    G = by_rows(G)
+    gradients = []
+    for i, factor in enumerate(factors):
+        # dL/dK_i; the scale waits until the end, being a number and not a matrix.
+        G_i = math.prod(values[:i] + values[i + 1 :], start=G)
+        gradients.append(scale * factor.pullback(X, G_i, values[i]))
+    return gradients, scale * float(np.vdot(G_i, values[-1]))
 
 
 def _value(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None) -> Array | float:

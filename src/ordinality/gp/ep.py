@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .arrays import scratch
 from .design import Design
 from .inference import Approximation, Settled, settle
 from .likelihoods import Jet, Ordinal
@@ -131,7 +132,7 @@ def ep(
     problem = _Problem(design.covariance(K), likelihood, y, np.maximum(weights, 1.0), power)
     x = _first_sites(problem) if start is None else start
     ceiling = np.full(len(y), likelihood.max_precision * likelihood.noise**2)
-    memory = np.empty(problem.K.shape, order="F")
+    memory = scratch(len(problem.K), "factor")
 
     def visit(x: np.ndarray) -> _Visit:
         return _visit(problem, x, memory, tol)

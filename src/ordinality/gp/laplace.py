@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import scratch
 from .design import Design
 from .inference import Approximation
 from .likelihoods import Jet, Ordinal
@@ -73,7 +74,7 @@ def laplace(
     problem = _Problem(design.covariance(K), likelihood, y, weights)
     alpha = np.zeros(len(y)) if start is None else start
     point = problem.at(problem.K @ alpha, alpha)
-    memory = np.empty(problem.K.shape, order="F")
+    memory = scratch(len(problem.K), "factor")
     converged, n_iter, decrement = False, 0, np.inf
     while not converged and n_iter < max_iter:
         n_iter += 1

@@ -30,7 +30,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from .._jit import loop
-from .arrays import widened
+from .arrays import scratch, widened
 from .hyperpriors import Hyperprior
 from .kernels import Kernel
 from .likelihoods import Ordinal
@@ -128,7 +128,7 @@ class LeastSquares:
         """Leave-one-out log probability, log prior and gradient: eq. 11, signs reversed."""
         kernel, noise, likelihood = self.model(theta)
         K, t, w = kernel(self.X), self.y - self.centre, self.weights
-        factor = factorise(K, w / noise**2)
+        factor = factorise(K, w / noise**2, out=scratch(len(t), "factor"))
         inverse, _ = lapack.dpotri(factor.upper, overwrite_c=1)  # B^-1; Q = sq B^-1 sq
         sq = factor.sq
         solution = sq * blas.dsymv(1.0, inverse, sq * t)
@@ -202,7 +202,7 @@ def _kernel_gradient(
     h = sq * blas.dsymv(1.0, inverse, sq * on_solution)
     order = np.argsort(on_diagonal > 0.0, kind="stable")  # minus first: they add to dL/dK
     rises = int(np.count_nonzero(on_diagonal <= 0.0))
-    columns = np.empty((n, n), order="F")
+    columns = scratch(n, "columns")
     _scaled_columns(inverse, sq, np.sqrt(np.abs(on_diagonal)), np.argsort(order), columns)
     G, beta = inverse, 0.0
     for sign, block in ((1.0, columns[:, :rises]), (-1.0, columns[:, rises:])):

@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
+from .arrays import workspace
 from .ascent import Ascent, climb, curvature, refine
 from .hyperpriors import Hyperprior
 
@@ -111,16 +112,17 @@ def maximise(
     scale = _scale(first)
 
     def search(theta: np.ndarray) -> Ascent:
-        return climb(first.evaluate, theta, box, scale, max_evaluations, gains[0])
+        with workspace():
+            return climb(first.evaluate, theta, box, scale, max_evaluations, gains[0])
 
     with hold(len(first.y)):
         ascents = list(mapper(search, [problem.theta, *starts]))
     best = max(ascents, key=lambda ascent: ascent.best.value)
     path = [(len(first.y), sum(ascent.n_evaluations for ascent in ascents))]
     for (coarse, fine), enough in zip(pairwise(levels), gains[1:], strict=True):
-        with hold(len(coarse.y)):
+        with hold(len(coarse.y)), workspace():
             hessian = _grown(curvature(coarse.evaluate, best.best, box), coarse, fine)
-        with hold(len(fine.y)):
+        with hold(len(fine.y)), workspace():
             best = refine(fine.evaluate, best.best.theta, hessian, box, max_evaluations, enough)
         path.append((len(fine.y), best.n_evaluations))
     return Fit(problem, best.best, path[-1][1], tuple(path), best.converged)

@@ -67,10 +67,14 @@ class _Stationary(Kernel):
         X, G = matrix(X), by_rows(G)
         Z = self._scaled(X, X)
         exponents = self._exponents(Z, Z)
-        return self._contract(Z, G, lambda rows, cols: self._weights(exponents(rows, cols)))
+        return self._contract(Z, G, lambda rows, cols: self._weights(exponents(rows, cols)))[0]
 
-    def _contract(self, Z: Array, G: Array, weights: Callable[..., tuple[Array, ...]]) -> Array:
+    def _contract(
+        self, Z: Array, G: Array, weights: Callable[..., tuple[Array, ...]]
+    ) -> tuple[Array, float]:
         """Contract `G` with all derivatives, their weights coming band by band (or whole).
+
+        Also returns the sum of M below.
 
         For a length scale that is twice ``sum_ij M_ij (z_i - z_j)**2``, where M = G * dk/dt
         below the diagonal, or ``2 (r + c) @ z**2 - 4 z' M z`` by its row and column sums.
@@ -90,7 +94,8 @@ class _Stationary(Kernel):
                 _below_diagonal(G, other, M, sums)
                 further[i] += 2 * sums.sum()
         each = 2 * ((S[:, -1] + c) @ Z**2 - 2 * np.einsum("il,il->l", Z, S[:, :-1]))
-        return np.concatenate([each if np.ndim(self.length_scale) else [each.sum()], further])
+        shared = each if np.ndim(self.length_scale) else [each.sum()]
+        return np.concatenate([shared, further]), float(c.sum())
 
     def _scaled(self, X: Array, reference: Array) -> Array:
         """Rows of `X` in units of the length scales, seen from the centre of `reference`."""
@@ -130,14 +135,16 @@ class Gaussian(_Stationary):
     def _weights(self, t: Array) -> tuple[Array, ...]:
         return (self._profile(t),)
 
-    linear_pullback = True
+    own_derivative = True
 
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
-        if K is None:
-            return super().pullback(X, G)
-        X, K = matrix(X), by_rows(K)
-        # The Gaussian is its own derivative.
-        return self._contract(self._scaled(X, X), by_rows(G), lambda rows, columns: (K,))
+        return super().pullback(X, G) if K is None else self.pullback_and_total(X, G, K)[0]
+
+    def pullback_and_total(self, X: ArrayLike, G: Array, K: Array) -> tuple[Array, float]:
+        X, G, K = matrix(X), by_rows(G), by_rows(K)
+        # The Gaussian is its own derivative, so that one product G * K serves both.
+        gradient, below = self._contract(self._scaled(X, X), G, lambda rows, columns: (K,))
+        return gradient, 2.0 * below + float(np.diagonal(G) @ np.diagonal(K))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .arrays import scratch
 from .design import Design
 from .inference import Approximation, Settled, settle
 from .likelihoods import Jet, Ordinal
@@ -51,7 +52,7 @@ def variational(
     """Variational posterior; ``log_evidence`` is its lower bound. Parameters as for `ep`."""
     weights = np.ones(len(y)) if weights is None else weights
     C, noise, n = design.covariance(K), likelihood.noise, len(y)
-    memory = np.empty(C.shape, order="F")
+    memory = scratch(len(C), "factor")
     scale = np.concatenate(
         [np.full(n, noise**2), np.full(n, noise)]
     )  # makes sites dimensionless
