@@ -240,7 +240,7 @@ def _approximation(
         cavity_var=visit.lam,
         log_evidence=log_evidence,
         d_kernel=G,
-        d_likelihood=problem.likelihood.pull(problem.y, visit.jet, c, zero, zero),
+        d_likelihood=problem.likelihood.pull(problem.y, visit.jet, c),
         jet=visit.jet,
         start=settled.x,
         n_iter=settled.n_iter,

@@ -60,8 +60,7 @@ def leave_one_out(
     slope = weights * (0.5 * (jet.d1**2 + jet.d2) - jet.d1 * a.alpha / copies)
     by_moments = np.stack([weights * jet.d1 * grow, slope * grow**2])
     by_sites = np.stack([slope * lam**2, -weights * jet.d1 * lam]) / copies
-    zero = np.zeros(len(y))
-    direct = likelihood.pull(y, jet, weights, zero, zero)
+    direct = likelihood.pull(y, jet, weights)
     return _total(
         engine,
         K,
@@ -93,7 +92,7 @@ def bound(
     value = float(jet.value.sum()) - divergence(factor.half_log_det, beta, a.alpha, a.mean)
     by_moments = np.stack([jet.d1 - a.alpha, 0.5 * (jet.d2 + a.tau)])
     zero = np.zeros(len(y))
-    direct = likelihood.pull(y, jet, np.ones(len(y)), zero, zero)
+    direct = likelihood.pull(y, jet, np.ones(len(y)))
     frozen = factor.evidence_gradient(a.alpha, zero)
     return _total(
         engine,

@@ -143,12 +143,11 @@ class LeastSquares:
         on_solution = slopes[0] * out.by_solution
         G = _kernel_gradient(inverse, sq, solution, on_diagonal, on_solution)
         d_noise = np.sum(np.diagonal(G) / w) + np.sum(slopes * out.by_noise)
-        zero = np.zeros(len(t))
         gradient = np.concatenate(
             [
                 kernel.pullback(self.X, G, K),
                 [2.0 * noise**2 * d_noise],
-                likelihood.pull(self.y, jet, w, zero, zero),
+                likelihood.pull(self.y, jet, w),
             ]
         )
         total = value

@@ -176,23 +176,24 @@ class Ordinal:
         value = self.log_expected(levels, np.repeat(mean, K), np.repeat(var, K)).value
         return value.reshape(n, K)
 
-    def pull(
-        self, y: np.ndarray, jet: Jet, w0: np.ndarray, w1: np.ndarray, w2: np.ndarray
-    ) -> np.ndarray:
+    def pull(self, y: np.ndarray, jet: Jet, *weights: np.ndarray) -> np.ndarray:
         """Gradient in ``theta`` of ``w0 @ L + w1 @ dL/dmean + w2 @ d2L/dmean2``, weights held.
+
+        Weights left out are zero.
 
         All thresholds above a moved gap shift together, and a shift of all thresholds is a
         shift of f the other way: the sample's own upper threshold is the only one that needs a
         derivative of its own (differences of two would cancel for narrow levels).
         """
-        weights = np.stack([w0, w1, w2])
-        shift = -np.sum(weights * jet.rows[1:4], axis=0)
-        own = np.sum(weights * jet.upper, axis=0)
+        orders = range(len(weights))
+        shift = -sum(weights[i] * jet.rows[1 + i] for i in orders)
+        own = sum(weights[i] * jet.upper[i] for i in orders)
+        by_noise = sum(weights[i] @ jet.scale[i] for i in orders)
         shift_by_level = np.bincount(y, shift, self.n_levels)
         own_by_level = np.bincount(y, own, self.n_levels)
         above = np.cumsum(shift_by_level[::-1])[::-1]  # levels k and higher
         gaps = np.diff(self.thresholds) * (own_by_level[1:-1] + above[2:])
-        return np.concatenate([[np.sum(weights * jet.scale), above[0]], gaps])
+        return np.concatenate([[by_noise, above[0]], gaps])
 
     def _interval(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         edges = np.concatenate([[-np.inf], self.thresholds, [np.inf]])

@@ -114,7 +114,7 @@ def _approximation(
         state.factor.half_log_det, state.beta, state.alpha, state.mean
     )
     ones, zero = np.ones(len(y)), np.zeros(len(y))
-    d_likelihood = likelihood.pull(y, state.jet, ones, zero, zero)
+    d_likelihood = likelihood.pull(y, state.jet, ones)
     G = None
     if gradient:
         G = design.pullback(state.factor.evidence_gradient(state.alpha, zero))
