@@ -96,13 +96,11 @@ class Kernel:
 
     def with_theta(self, theta: ArrayLike) -> Self:
         """The same kernel with other parameters."""
-        values, at = np.exp(self._fitting(theta)), 0
-        changes: dict[str, Any] = {}
+        values, changes = np.exp(self._fitting(theta)), {}
         for name in self.learnt:
             old = getattr(self, name)
-            size = 1 if isinstance(old, float) else len(old)
-            changes[name] = float(values[at]) if isinstance(old, float) else values[at:][:size]
-            at += size
+            changes[name] = float(values[0]) if isinstance(old, float) else values[: len(old)]
+            values = values[_size(old) :]
         return replace(self, **changes)
 
     def _fitting(self, theta: ArrayLike) -> Array:
@@ -122,11 +120,7 @@ class Kernel:
     @property
     def theta_kinds(self) -> tuple[str, ...]:
         """What each entry of `theta` is the logarithm of, a key of `BOXES` (or "foreign")."""
-        kinds: tuple[str, ...] = ()
-        for name in self.learnt:
-            value = getattr(self, name)
-            kinds += (name,) * (1 if isinstance(value, float) else len(value))
-        return kinds
+        return sum(((name,) * _size(getattr(self, name)) for name in self.learnt), ())
 
     @property
     def theta_names(self) -> list[str]:
@@ -134,8 +128,8 @@ class Kernel:
         names = []
         for name in self.learnt:
             value = getattr(self, name)
-            entries = [f"{name}[{i}]" for i in range(np.size(value))]
-            names += entries if np.ndim(value) else [name]
+            single = isinstance(value, float)
+            names += [name] if single else [f"{name}[{i}]" for i in range(len(value))]
         return names
 
     @property
@@ -276,11 +270,10 @@ class _Compound(Kernel):
         return np.concatenate([part.theta for part in self.parts])
 
     def with_theta(self, theta: ArrayLike) -> Self:
-        theta, parts, at = self._fitting(theta), [], 0
+        theta, parts = self._fitting(theta), []
         for part in self.parts:
-            end = at + part.n_theta
-            parts.append(part.with_theta(theta[at:end]))
-            at = end
+            parts.append(part.with_theta(theta[: part.n_theta]))
+            theta = theta[part.n_theta :]
         return replace(self, parts=tuple(parts))
 
     def _map(self, change: Any) -> Self:
@@ -360,9 +353,8 @@ class Product(_Compound):
         if not factors:
             return np.full(self.n_theta, scale * G.sum())
         gradients, total = _pulled(factors, scale, X, G, K)
-        rest = iter(gradients)
-        ordered = ([total] if isinstance(p, Constant) else next(rest) for p in self.parts)
-        return np.concatenate(list(ordered))
+        ordered = [[total] if isinstance(p, Constant) else gradients.pop(0) for p in self.parts]
+        return np.concatenate(ordered)
 
     def __repr__(self) -> str:
         return " * ".join(f"({p!r})" if isinstance(p, Sum) else repr(p) for p in self.parts)
@@ -372,15 +364,14 @@ def _pulled(
     factors: list[Kernel], scale: float, X: ArrayLike, G: Array, K: Array | None
 ) -> tuple[list[Array], float]:
     """Gradient of each factor of ``scale * prod(factors)``, and the sum of ``G * K``."""
-    if len(factors) == 1 and K is not None:
-        if factors[0].own_derivative:  # K holds the scale already
-            gradient, total = factors[0].pullback_and_total(X, G, K)
-            return [gradient], total
-        values = [K / scale] if scale != 1.0 else [K]
-    else:
+    if len(factors) > 1 or K is None:
         values = [factor(X) for factor in factors]
-    G = by_rows(G)
-    gradients = []
+    elif factors[0].own_derivative:  # K holds the scale already
+        gradient, total = factors[0].pullback_and_total(X, G, K)
+        return [gradient], total
+    else:
+        values = [K / scale]
+    G, gradients = by_rows(G), []
     for i, factor in enumerate(factors):
         # dL/dK_i; the scale waits until the end, being a number and not a matrix.
         G_i = math.prod(values[:i] + values[i + 1 :], start=G)
@@ -391,6 +382,10 @@ def _pulled(
 def _value(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None) -> Array | float:
     """``kernel(X, Y)``, or a mere number where every entry is the same."""
     return kernel.variance if isinstance(kernel, Constant) else kernel(X, Y)
+
+
+def _size(value: float | Array) -> int:
+    return 1 if isinstance(value, float) else len(value)
 
 
 def _as_kernel(value: Any) -> Kernel:
