@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ordinality import kernels, levels, metrics
-    from ordinality.estimators import LeastSquaresOrdinalGP, OrdinalGP, RoundedRegressor
+    from ordinality.estimators import (
+        LeastSquaresOrdinalGP,
+        OrdinalBoost,
+        OrdinalGP,
+        RankBoost,
+        RoundedRegressor,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "LeastSquaresOrdinalGP",
+    "OrdinalBoost",
     "OrdinalGP",
+    "RankBoost",
     "RoundedRegressor",
     "__version__",
     "kernels",
@@ -24,7 +32,13 @@ __all__ = [
 ]
 
 _MODULES = {"kernels", "levels", "metrics"}
-_ESTIMATORS = {"LeastSquaresOrdinalGP", "OrdinalGP", "RoundedRegressor"}
+_ESTIMATORS = {
+    "LeastSquaresOrdinalGP",
+    "OrdinalBoost",
+    "OrdinalGP",
+    "RankBoost",
+    "RoundedRegressor",
+}
 
 
 def __getattr__(name: str) -> object:

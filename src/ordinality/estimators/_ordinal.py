@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .. import levels as _levels
 
-__all__ = ["OrdinalClassifier"]
+__all__ = ["OrdinalClassifier", "SometimesProbabilistic"]
 
 
 class OrdinalClassifier(ClassifierMixin, BaseEstimator):
@@ -102,3 +103,43 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
         # scikit-learn's accuracy check uses blobs whose classes lie in no order.
         tags.classifier_tags.poor_score = True
         return tags
+
+
+class SometimesProbabilistic(OrdinalClassifier):
+    """An ordinal classifier with probabilities only where its parameters provide them.
+
+    Subclasses say by ``_has_proba`` whether they do; where not, the methods do not exist.
+    """
+
+    def _has_proba(self) -> bool:
+        raise NotImplementedError
+
+    @available_if(lambda self: self._has_proba())
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each label, columns in the order of ``classes_`` (sorted).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        proba : ndarray of shape (n, K)
+        """
+        return super().predict_proba(X)
+
+    @available_if(lambda self: self._has_proba())
+    def predict_level_proba(self, X: Any, *, cumulative: bool = False) -> np.ndarray:
+        """Probability of each level, columns in the order of ``levels_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        cumulative : bool, default=False
+            Probability of each level *or a lower one* instead.
+
+        Returns
+        -------
+        proba : ndarray of shape (n, K)
+        """
+        return super().predict_level_proba(X, cumulative=cumulative)

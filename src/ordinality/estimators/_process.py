@@ -14,6 +14,7 @@ from ..gp.hyperpriors import hyperprior
 from ..gp.kernels import Kernel
 from ..gp.search import Fit, maximise, scattered
 from ._ordinal import OrdinalClassifier
+from ._scaling import Scaling
 from ._threads import one_pool, thread_map
 from ._translate import translate
 from ._validation import check_weights, rows_of
@@ -68,8 +69,9 @@ class GaussianProcessClassifier(OrdinalClassifier):
         kernel = self._default_kernel(d) if self.kernel is None else translate(self.kernel)
         if inputs == "gram":
             kernel = kernel.prepared(X)  # refuses what is not square before rows are dropped
-        Z = self._learn_scaling(X, weights, inputs)
-        Z = Z[np.ix_(kept, kept)] if inputs == "gram" else Z[kept]
+        scaled = self.standardize and inputs == "features"
+        self._scaling = Scaling.of(X, weights) if scaled else Scaling.none(d)
+        Z = X[np.ix_(kept, kept)] if inputs == "gram" else self._scaling(X[kept])
         kernel.check(Z.shape[1])
         fit = self._learn(self._problem(Z, ranks, weights[kept], kernel.prepared(Z)))
         with one_pool(len(Z)):
@@ -151,7 +153,7 @@ class GaussianProcessClassifier(OrdinalClassifier):
         self.thresholds_ = fit.likelihood.thresholds
         self.relevance_ = self.kernel_.feature_relevance(self.n_features_in_)
         with np.errstate(divide="ignore"):  # nothing of a feature: an infinite length
-            self.length_scale_ = self._spread / np.sqrt(self.relevance_)
+            self.length_scale_ = self._scaling.spread / np.sqrt(self.relevance_)
         self.n_iter_ = fit.n_evaluations
 
     def _latent(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -177,25 +179,8 @@ class GaussianProcessClassifier(OrdinalClassifier):
     def _level_proba(self, X: Any) -> np.ndarray:
         return self.fit_.likelihood.proba(*self.predict_latent(X))
 
-    def _learn_scaling(self, X: np.ndarray, weights: np.ndarray, inputs: str) -> np.ndarray:
-        """Shift and scale of the features; all zeros and ones if they stay as they are."""
-        d = X.shape[1]
-        self._centre, self._spread = np.zeros(d), np.ones(d)
-        if self.standardize and inputs == "features":
-            self._centre = np.average(X, axis=0, weights=weights)
-            reach = np.max(np.abs(X - self._centre), axis=0)
-            unit = np.where(reach > 0, reach, 1.0)  # squares of 1e200 overflow
-            squares = ((X - self._centre) / unit) ** 2
-            spread = unit * np.sqrt(np.average(squares, axis=0, weights=weights))
-            # Below this a column is constant up to the rounding of its mean.
-            floor = 10 * np.finfo(float).eps * np.abs(self._centre) * np.sqrt(len(X))
-            self._spread = np.where(spread > floor, spread, 1.0)
-        return (X - self._centre) / self._spread
-
     def _scaled(self, X: np.ndarray, inputs: str) -> np.ndarray:
-        if inputs == "gram":
-            return X[:, self._kept]
-        return (X - self._centre) / self._spread
+        return X[:, self._kept] if inputs == "gram" else self._scaling(X)
 
     def _prior(self, problem: Any) -> Any:
         return hyperprior(self.hyperprior, problem.theta, problem.kinds)

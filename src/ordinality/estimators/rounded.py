@@ -11,20 +11,21 @@ from scipy.special import ndtr
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from ._ordinal import OrdinalClassifier
+from ._ordinal import SometimesProbabilistic
 from ._validation import rows_of
 
 __all__ = ["RoundedRegressor"]
 
 
-class RoundedRegressor(OrdinalClassifier):
+class RoundedRegressor(SometimesProbabilistic):
     """Any regressor on the ranks 0, 1, ..., its prediction rounded to the nearest rank.
 
     The baseline of the papers: it takes the levels to be equally far apart. Worth beating, and
-    on labels that were cut from a number into equal pieces not easy to beat.
+    on labels that were cut from a number into equal pieces not easy to beat. Where the
+    regressor's ``predict`` takes ``return_std``, a level's probability is that of its normal
+    distribution within half a rank; elsewhere there is no `predict_proba`.
 
     Parameters
     ----------
@@ -120,38 +121,8 @@ class RoundedRegressor(OrdinalClassifier):
         X = self._checked(X)
         return np.ravel(self.regressor_.predict(X))
 
-    @available_if(lambda self: _gives_deviation(self))
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of each label, columns in the order of ``classes_`` (sorted).
-
-        That of the regressor's normal distribution within half a rank of each level; only
-        where its ``predict`` takes ``return_std``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        proba : ndarray of shape (n, K)
-        """
-        return super().predict_proba(X)
-
-    @available_if(lambda self: _gives_deviation(self))
-    def predict_level_proba(self, X: Any, *, cumulative: bool = False) -> np.ndarray:
-        """Probability of each level, columns in the order of ``levels_``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        cumulative : bool, default=False
-            Probability of each level *or a lower one* instead.
-
-        Returns
-        -------
-        proba : ndarray of shape (n, K)
-        """
-        return super().predict_level_proba(X, cumulative=cumulative)
+    def _has_proba(self) -> bool:
+        return _gives_deviation(getattr(self, "regressor_", self.regressor))
 
     def _level_proba(self, X: Any) -> np.ndarray:
         X = self._checked(X)
@@ -181,8 +152,7 @@ def _naive(d: int) -> BaseEstimator:
     return make_pipeline(StandardScaler(), regression)
 
 
-def _gives_deviation(model: RoundedRegressor) -> bool:
-    regressor = getattr(model, "regressor_", model.regressor)
+def _gives_deviation(regressor: Any) -> bool:
     if regressor is None:
         return True
     last = regressor[-1] if hasattr(regressor, "named_steps") else regressor
