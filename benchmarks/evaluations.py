@@ -88,7 +88,7 @@ def measure(n: int, engine: str) -> str:
     near[-6:] += [-0.03, -0.05, 0.01, 0.02, 0.02, 0.02]
     start = base.start
     one, cold, warm = quickest(
-        [unit(n), lambda: p.evaluate(p.theta), lambda: p.evaluate(near, start)]
+        [unit(n), lambda: p.evaluate(base.theta), lambda: p.evaluate(near, start)]
     )
     tracemalloc.start()
     with workspace():  # a new one, so that its memory counts

@@ -276,14 +276,14 @@ def test_exponentials_keep_their_digits_down_to_the_smallest():
     t = -np.exp(rng.uniform(np.log(1e-18), np.log(708.0), (40, 30)))
     t[0, :4] = 0.0, -708.0, -np.log(2.0) / 2.0, -1e-300
     found = t.copy()
-    stationary._exp(found)
+    stationary._exp(found, found, 0)
     exact = np.array([float(mpmath.exp(mpmath.mpf(x))) for x in t.ravel()]).reshape(t.shape)
     assert np.max(np.abs(found - exact) / exact) < 3e-16
     assert found[0, 0] == 1.0
     far = np.array([[-709.0, -1e6, -np.inf]])
-    stationary._exp(far)
+    stationary._exp(far, far, 0)
     assert np.all((far > 0.0) & (far < 1e-300))
     missing = np.array([[np.nan, -1.0]])
-    stationary._exp(missing)
+    stationary._exp(missing, missing, 0)
     assert np.isnan(missing[0, 0])
     assert missing[0, 1] == pytest.approx(np.exp(-1.0))

@@ -49,9 +49,9 @@ class LeftOut:
 
     mean: np.ndarray  # (n,)
     var: np.ndarray  # (n,)
-    by_diagonal: np.ndarray  # (2, n) derivatives of (mean, var) in Q_ii
-    by_solution: np.ndarray  # (n,) derivative of mean in (Q t)_i
-    by_noise: np.ndarray  # (2, n) derivatives in noise^2, Q held
+    lever: np.ndarray  # (n,) minus the derivative of mean in (Q t)_i
+    by_diagonal: tuple[np.ndarray, np.ndarray]  # derivatives of mean and var in Q_ii
+    by_noise: tuple[np.ndarray, np.ndarray] | None  # in noise^2, Q held; None: they are zero
 
 
 @dataclass(frozen=True)
@@ -137,12 +137,14 @@ class LeastSquares:
         mean = out.mean + self.centre
         jet = likelihood.log_expected(self.y, mean, out.var)
         value = float(w @ jet.value)
+        d_mean = w * jet.d1
         # The heat equation: a derivative in the variance is half a second one in the mean.
-        slopes = w * np.stack([jet.d1, 0.5 * (jet.d1**2 + jet.d2)])
-        on_diagonal = np.einsum("mn,mn->n", slopes, out.by_diagonal)
-        on_solution = slopes[0] * out.by_solution
-        G = _kernel_gradient(inverse, sq, solution, on_diagonal, on_solution)
-        d_noise = np.sum(np.diagonal(G) / w) + np.sum(slopes * out.by_noise)
+        d_var = 0.5 * (d_mean * jet.d1 + w * jet.d2)
+        on_diagonal = d_mean * out.by_diagonal[0] + d_var * out.by_diagonal[1]
+        G = _kernel_gradient(inverse, sq, solution, on_diagonal, -d_mean * out.lever)
+        d_noise = np.diagonal(G) @ (1.0 / w)
+        if out.by_noise is not None:
+            d_noise += d_mean @ out.by_noise[0] + d_var @ out.by_noise[1]
         gradient = np.concatenate(
             [
                 kernel.pullback(self.X, G, K),
@@ -171,6 +173,10 @@ def _left_out(
     By Woodbury's identity one copy has ``Q_ii / w^2 + (1 - 1/w) / noise^2`` on the diagonal
     of the inverse of the problem written out row by row, and ``(Q t)_i / w`` in its solution.
     """
+    if np.all(w == 1.0):
+        var = 1.0 / diagonal
+        by_diagonal = var**2 * solution, -(var**2)
+        return LeftOut(t - var * solution, var, var, by_diagonal, None)
     copies, stay = np.maximum(w, 1.0), 1.0 - 1.0 / w
     more, less = np.maximum(stay, 0.0), np.minimum(stay, 0.0)
     pooled = 1.0 / (diagonal / copies**2 + more / noise2)
@@ -179,9 +185,9 @@ def _left_out(
     return LeftOut(
         mean=t - lever * solution,
         var=pooled + less * noise2,
-        by_diagonal=np.stack([lever**2 * solution / copies, -(lever**2)]),
-        by_solution=-lever,
-        by_noise=np.stack([-d_noise * solution / copies, d_noise + less]),
+        lever=lever,
+        by_diagonal=(lever**2 * solution / copies, -(lever**2)),
+        by_noise=(-d_noise * solution / copies, d_noise + less),
     )
 
 
@@ -199,10 +205,11 @@ def _kernel_gradient(
     """
     n = len(sq)
     h = sq * blas.dsymv(1.0, inverse, sq * on_solution)
-    order = np.argsort(on_diagonal > 0.0, kind="stable")  # minus first: they add to dL/dK
-    rises = int(np.count_nonzero(on_diagonal <= 0.0))
+    falls = on_diagonal > 0.0  # the others come first: they add to dL/dK
+    rises = n - int(np.count_nonzero(falls))
+    place = np.where(falls, rises - 1 + np.cumsum(falls), np.cumsum(~falls) - 1)
     columns = scratch(n, "columns")
-    _scaled_columns(inverse, sq, np.sqrt(np.abs(on_diagonal)), np.argsort(order), columns)
+    _scaled_columns(inverse, sq, np.sqrt(np.abs(on_diagonal)), place, columns)
     G, beta = inverse, 0.0
     for sign, block in ((1.0, columns[:, :rises]), (-1.0, columns[:, rises:])):
         if block.shape[1]:

@@ -51,14 +51,18 @@ class _Stationary(Kernel):
         Z = self._scaled(X, other)
         W = Z if Y is None else self._scaled(other, other)
         exponents = self._exponents(Z, W)
-        if Y is None:
-            K = symmetric(len(Z), lambda rows, cols: self._profile(exponents(rows, cols)))
-            np.fill_diagonal(K, 1.0)
-            return K
         K = np.empty((len(Z), len(W)))
         for rows in _row_blocks(len(K)):
-            K[rows] = self._profile(exponents(rows, slice(None)))
+            columns = slice(0, rows.stop if Y is None else len(W))
+            self._fill(K, rows, columns, exponents(rows, columns))
+            if Y is None:
+                _mirror(K, rows.start, rows.stop)  # while they are in cache
+        if Y is None:
+            np.fill_diagonal(K, 1.0)
         return K
+
+    def _fill(self, K: Array, rows: slice, columns: slice, t: Array) -> None:
+        K[rows, columns] = self._profile(t)
 
     def diag(self, X: ArrayLike) -> Array:
         return np.ones(len(matrix(X)))
@@ -128,14 +132,17 @@ class Gaussian(_Stationary):
     array([4.  , 0.25])
     """
 
-    def _profile(self, t: Array) -> Array:
-        _exp(t)
-        return t
+    own_derivative = True
+
+    def _exponents(self, Z: Array, W: Array) -> Callable[[slice, slice], Array]:
+        return _by_products(Z, W, clipped=False)  # `_exp` does that
+
+    def _fill(self, K: Array, rows: slice, columns: slice, t: Array) -> None:
+        _exp(t, K, rows.start)
 
     def _weights(self, t: Array) -> tuple[Array, ...]:
-        return (self._profile(t),)
-
-    own_derivative = True
+        _exp(t, t, 0)
+        return (t,)
 
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
         return super().pullback(X, G) if K is None else self.pullback_and_total(X, G, K)[0]
@@ -244,7 +251,7 @@ class RationalQuadratic(_Stationary):
         return slope, self.alpha * slope * (t - u * log_u)
 
 
-def _by_products(Z: Array, W: Array) -> Callable[[slice, slice], Array]:
+def _by_products(Z: Array, W: Array, clipped: bool = True) -> Callable[[slice, slice], Array]:
     """``t_ij = -|z_i - w_j|**2 / 2 = z_i @ w_j - |z_i|**2 / 2 - |w_j|**2 / 2``, one product."""
     half_z, half_w = (0.5 * np.einsum("il,il->i", V, V) for V in (Z, W))
     left = np.column_stack([Z, half_z, np.ones(len(Z))])
@@ -252,7 +259,8 @@ def _by_products(Z: Array, W: Array) -> Callable[[slice, slice], Array]:
 
     def block(rows: slice, columns: slice) -> Array:
         t = left[rows] @ right[:, columns]
-        return np.minimum(t, 0.0, out=t)  # rounding may leave a small positive number
+        # Rounding may leave a small positive number.
+        return np.minimum(t, 0.0, out=t) if clipped else t
 
     return block
 
@@ -298,10 +306,9 @@ def _below_diagonal(G, W, M, sums):
 @loop
 def _mirror(K, start, stop):
     """Copy rows start .. stop, as far as the diagonal, to the columns above it."""
-    for jb in range(0, stop, 32):
-        for i in range(jb, min(jb + 32, stop)):
-            for j in range(max(i, start), stop):
-                K[i, j] = K[j, i]
+    for i in range(stop):
+        for j in range(max(i, start), stop):
+            K[i, j] = K[j, i]
 
 
 # exp(x) = 2**k exp(r), |r| <= log(2) / 2. Adding 1.5 * 2**52 rounds x / log(2) to a whole k and
@@ -318,8 +325,10 @@ _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (
 
 
 @loop
-def _exp(t):
-    """Exponentials of a matrix without positive entries, in place, to the last digit but one.
+def _exp(t, K, start):
+    """Exponentials of a band of exponents, to the last digit but one, into K from row `start`.
+
+    Exponents above zero are taken for zero; `t` is overwritten.
 
     NumPy takes entries one by one where the processor has no AVX-512, in 5 ns each; these
     loops are vectorised by the compiler for whatever there is, in 2 ns with AVX2.
@@ -329,7 +338,7 @@ def _exp(t):
     bits = power.view(np.int64)
     for i in range(rows):
         for j in range(columns):
-            x = max(t[i, j], _LEAST)
+            x = min(max(t[i, j], _LEAST), 0.0)
             shifted = x * _LOG2_E + _ROUND
             power[j] = shifted
             k = shifted - _ROUND
@@ -343,4 +352,4 @@ def _exp(t):
         for j in range(columns):
             bits[j] = (bits[j] << 52) + _BIAS
         for j in range(columns):
-            t[i, j] *= power[j]
+            K[start + i, j] = t[i, j] * power[j]
