@@ -6,7 +6,7 @@ import pytest
 from scipy.special import ndtr
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestRegressor
-from sklearn.linear_model import BayesianRidge, LinearRegression, Ridge
+from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -105,6 +105,14 @@ def test_weights_go_to_the_regressor_or_are_refused(data):
         RoundedRegressor(KNeighborsRegressor()).fit(X, y, sample_weight=weights)
     with pytest.raises(ValueError, match="takes no sample weights"):
         RoundedRegressor().fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["ridge", Ridge, LogisticRegression(), 3], ids=lambda v: str(v)[:12]
+)
+def test_what_is_no_regressor_is_refused_with_what_would_be(data, wrong):
+    with pytest.raises(TypeError, match="is no regressor; pass an instance of one, such as"):
+        RoundedRegressor(wrong).fit(*data)
 
 
 def test_frames_with_text_go_to_a_pipeline_that_knows_them(data):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
@@ -74,6 +74,11 @@ class RoundedRegressor(SometimesProbabilistic):
         self : RoundedRegressor
         """
         default = self.regressor is None
+        if not (default or _is_regressor(self.regressor)):
+            raise TypeError(
+                f"regressor={self.regressor!r} is no regressor; pass an instance of one, such "
+                "as RandomForestRegressor(), or None for Gaussian-process regression."
+            )
         if default:
             X, checked = validate_data(self, X, y, dtype=np.float64, y_numeric=False)
         else:  # the regressor knows what it takes: text, missing cells, a frame
@@ -150,6 +155,11 @@ def _naive(d: int) -> BaseEstimator:
     kernel = ConstantKernel(1.0, wide) * RBF(np.sqrt(d), wide) + WhiteKernel(0.25, wide)
     regression = GaussianProcessRegressor(kernel, normalize_y=True)
     return make_pipeline(StandardScaler(), regression)
+
+
+def _is_regressor(value: Any) -> bool:
+    # scikit-learn asks the tags, which only its own kind of object has.
+    return isinstance(value, BaseEstimator) and is_regressor(value)
 
 
 def _gives_deviation(regressor: Any) -> bool:
