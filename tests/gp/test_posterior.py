@@ -4,6 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from ordinality.gp import posterior
 from ordinality.gp.posterior import Predictor, factorise
 from ordinality.kernels import Gaussian
 
@@ -144,3 +145,12 @@ def test_a_kernel_matrix_that_is_not_finite_is_refused(bad):
     K[1, 1] = bad
     with pytest.raises(FloatingPointError, match="kernel matrix.*not finite"):
         factorise(K, np.ones(3))
+
+
+@pytest.mark.parametrize("n", [1, 7, 100, 101, 333, 450, 451])
+def test_a_triangle_is_inverted_by_halves_or_whole(n):
+    rng = np.random.default_rng(n)
+    upper = np.asfortranarray(np.triu(rng.normal(size=(n, n)) / np.sqrt(n), 1) + 2 * np.eye(n))
+    upper += np.tril(np.full((n, n), 7.0), -1)  # what is below the diagonal must not matter
+    found = np.triu(posterior._inverse(upper.copy("F")))
+    np.testing.assert_allclose(np.triu(upper) @ found, np.eye(n), atol=1e-12)

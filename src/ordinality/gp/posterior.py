@@ -28,6 +28,7 @@ __all__ = ["Factor", "Predictor", "factorise"]
 
 # sqrt(tau) is kept above this so that 0/0 cannot arise for a site that says nothing.
 _SMALLEST_ROOT = 1e-150
+_HALVED = (100, 450)  # rows between which a triangle is inverted by halves
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,7 @@ class Factor:
 
     def inverted(self) -> Factor:
         """The same factor holding U^-1; overwrites the memory of this one."""
-        upper, _ = lapack.dtrtri(self.upper, overwrite_c=1)
-        return Factor(self.sq, upper, self.half_log_det, inverse=True)
+        return Factor(self.sq, _inverse(self.upper), self.half_log_det, inverse=True)
 
     def inverse_diagonal(self) -> np.ndarray:
         """Diagonal of B^-1, from the inverted factor."""
@@ -85,6 +85,23 @@ class Factor:
         product, _ = lapack.dlauum(self.upper, overwrite_c=1)
         _symmetric_gradient(product, self.sq, alpha, implicit)
         return product
+
+
+def _inverse(upper: np.ndarray) -> np.ndarray:
+    """Inverse of an upper triangular matrix, in its memory.
+
+    By halves where that is a tenth faster than LAPACK, which works by columns of blocks.
+    """
+    n = len(upper)
+    if not _HALVED[0] < n <= _HALVED[1]:
+        return lapack.dtrtri(upper, overwrite_c=1)[0]
+    h = n // 2
+    # BLAS is handed copies: it takes no part of an array without one.
+    first, last = (_inverse(upper[k, k].copy("F")) for k in (slice(h), slice(h, None)))
+    across = blas.dtrmm(-1.0, first, upper[:h, h:].copy("F"), overwrite_b=1)
+    upper[:h, :h], upper[h:, h:] = first, last
+    upper[:h, h:] = blas.dtrmm(1.0, last, across, side=1, overwrite_b=1)
+    return upper
 
 
 def factorise(K: np.ndarray, tau: np.ndarray, out: np.ndarray | None = None) -> Factor:
