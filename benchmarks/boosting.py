@@ -184,6 +184,8 @@ def lines() -> None:
             axis.loglog(grid, seconds, "o-", label=f"{learner}: {slope:.2f}", markersize=3)
             print(f"| {what} | {learner} | {slope:.2f} |", flush=True)
         axis.set_xlabel(what)
+        axis.set_xticks(grid, [f"{size}" for size in grid])
+        axis.minorticks_off()
         axis.legend(fontsize=7)
     axes[0].set_ylabel("seconds")
     axes[0].set_title("100 rounds, 10 inputs, 5 levels")

@@ -253,7 +253,8 @@ class RationalQuadratic(_Stationary):
 
 def _by_products(Z: Array, W: Array, clipped: bool = True) -> Callable[[slice, slice], Array]:
     """``t_ij = -|z_i - w_j|**2 / 2 = z_i @ w_j - |z_i|**2 / 2 - |w_j|**2 / 2``, one product."""
-    half_z, half_w = (0.5 * np.einsum("il,il->i", V, V) for V in (Z, W))
+    half_z = 0.5 * np.einsum("il,il->i", Z, Z)
+    half_w = half_z if W is Z else 0.5 * np.einsum("il,il->i", W, W)
     left = np.column_stack([Z, half_z, np.ones(len(Z))])
     right = np.column_stack([W, -np.ones(len(W)), -half_w]).T
 
@@ -306,8 +307,8 @@ def _below_diagonal(G, W, M, sums):
 @loop
 def _mirror(K, start, stop):
     """Copy rows start .. stop, as far as the diagonal, to the columns above it."""
-    for i in range(stop):
-        for j in range(max(i, start), stop):
+    for j in range(start, stop):
+        for i in range(j):
             K[i, j] = K[j, i]
 
 
