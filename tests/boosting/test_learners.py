@@ -122,7 +122,7 @@ def test_bins_hold_about_as_many_rows_each():
 def test_a_foreign_learner_is_asked_for_signs_with_weights_that_average_one():
     asked = {}
 
-    def fit(X, target, weight):
+    def fit(X, target, weight, rng):
         asked.update(target=target, weight=weight)
         return lambda X: np.full(len(X), 3.0)
 

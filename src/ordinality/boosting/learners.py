@@ -189,13 +189,14 @@ class Foreign:
     Parameters
     ----------
     fit : callable
-        ``fit(X, target, weight)`` with targets +1 and -1 and weights that average one, so that
-        a penalty means the same in every round; returns a function of X with values in [-1, 1].
+        ``fit(X, target, weight, rng)`` with targets +1 and -1 and weights that average one, so
+        that a penalty means the same in every round, and the generator of the run; returns a
+        function of X with values in [-1, 1].
 
     Examples
     --------
     >>> import numpy as np
-    >>> def nearest_mean(X, target, weight):
+    >>> def nearest_mean(X, target, weight, rng):
     ...     up, down = X[target > 0].mean(axis=0), X[target < 0].mean(axis=0)
     ...     return lambda X: np.sign((X - (up + down) / 2) @ (up - down))
     >>> X, gradient = np.array([[0.0], [1.0], [4.0]]), np.array([1.0, 1.0, -2.0])
@@ -204,7 +205,7 @@ class Foreign:
     array([-1., -1.,  1.])
     """
 
-    fit: Callable[[np.ndarray, np.ndarray, np.ndarray], Callable[[np.ndarray], np.ndarray]]
+    fit: Callable[..., Callable[[np.ndarray], np.ndarray]]
 
     def prepare(self, X: np.ndarray) -> Prepared:
         """Ready for rounds on the rows of `X`."""
@@ -214,7 +215,7 @@ class Foreign:
 @dataclass(frozen=True, eq=False)
 class _Guest:
     X: np.ndarray
-    fit: Callable[[np.ndarray, np.ndarray, np.ndarray], Callable[[np.ndarray], np.ndarray]]
+    fit: Callable[..., Callable[[np.ndarray], np.ndarray]]
 
     def learn(
         self, gradient: np.ndarray, mass: np.ndarray, rng: np.random.Generator
@@ -222,5 +223,5 @@ class _Guest:
         weight = np.abs(gradient)
         average = weight.mean() or 1.0  # nothing to learn: all weights stay zero
         target = np.where(gradient <= 0.0, 1.0, -1.0)
-        value = Borrowed(self.fit(self.X, target, weight / average))
+        value = Borrowed(self.fit(self.X, target, weight / average, rng))
         return value, value(self.X)

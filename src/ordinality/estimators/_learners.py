@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
-from ..boosting.learners import Borrowed, Foreign, Stump, Trainer
+from ..boosting.learners import Foreign, Stump, Trainer
 from ..boosting.perceptron import Perceptron, Sigmoid
 from ..boosting.trees import Tree
 
-__all__ = ["NAMES", "Outsider", "Vote", "check_learner", "trainer", "vc_dimension"]
+__all__ = ["NAMES", "Election", "Vote", "check_learner", "trainer", "vc_dimension"]
 
 NAMES = ("perceptron", "sigmoid", "stump", "tree")
 
@@ -50,7 +50,7 @@ def check_learner(learner: Any) -> None:
 def trainer(learner: Any, n: int, gamma: float, depth: int, updates: int, bins: Any) -> Trainer:
     """The workshop's trainer for a checked learner and `n` rows."""
     if not isinstance(learner, str):
-        return Outsider(learner)
+        return Foreign(Election(learner))
     if learner == "perceptron":
         return Perceptron(int(updates))
     if learner == "sigmoid":
@@ -66,44 +66,22 @@ def trainer(learner: Any, n: int, gamma: float, depth: int, updates: int, bins: 
 
 
 @dataclass(frozen=True, eq=False)
-class Outsider:
-    """Trainer around a scikit-learn classifier, copied and fitted afresh in every round."""
+class Election:
+    """Fits a copy of a scikit-learn classifier to a weighted two-class problem."""
 
     classifier: Any
 
-    def prepare(self, X: np.ndarray) -> _Invited:
-        """Ready for rounds on the rows of `X`."""
-        return _Invited(X, self.classifier)
-
-
-@dataclass(frozen=True, eq=False)
-class _Invited:
-    X: np.ndarray
-    classifier: Any
-
-    def learn(
-        self, gradient: np.ndarray, mass: np.ndarray, rng: np.random.Generator
-    ) -> tuple[Borrowed, np.ndarray]:
-        """Vote against `gradient`, and its output on the rows."""
-        election = _Election(self.classifier, int(rng.integers(2**31)))
-        return Foreign(election).prepare(self.X).learn(gradient, mass, rng)
-
-
-@dataclass(frozen=True, eq=False)
-class _Election:
-    """Fits the classifier to a weighted two-class problem."""
-
-    classifier: Any
-    seed: int
-
-    def __call__(self, X: np.ndarray, target: np.ndarray, weight: np.ndarray) -> Vote:
+    def __call__(
+        self, X: np.ndarray, target: np.ndarray, weight: np.ndarray, rng: np.random.Generator
+    ) -> Vote:
+        seed = int(rng.integers(2**31))
         kept = weight > 0  # a row of weight zero has no side to be on
         sides = np.unique(target[kept])
         if len(sides) < 2:
             return Vote(None, float(sides[0]) if len(sides) else 1.0)
         chosen = clone(self.classifier)
         seeds = {
-            name: self.seed
+            name: seed
             for name, value in chosen.get_params().items()
             if name.split("__")[-1] == "random_state" and value is None
         }
