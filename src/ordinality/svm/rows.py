@@ -1,0 +1,156 @@
+"""Kernel rows on demand, kept within a bound of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+__all__ = ["Block", "KernelRows", "RowCache"]
+
+Block = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+_AHEAD = 32  # rows computed at a time: enough for matrix products to pay
+_FEWEST = 2 * _AHEAD  # rows that are kept whatever the bound
+
+
+class KernelRows:
+    """A kernel matrix that is computed in blocks when it is asked for.
+
+    Parameters
+    ----------
+    block : callable
+        ``block(rows, columns)`` with indices; the part of the kernel matrix.
+    diag : ndarray of shape (n,)
+        Diagonal of the kernel matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0], [2.0]])
+    >>> rows = KernelRows(lambda i, j: X[i] @ X[j].T, np.array([1.0, 4.0]))
+    >>> rows.times(np.array([0.0, 1.0]))
+    array([2., 4.])
+    """
+
+    def __init__(self, block: Block, diag: np.ndarray) -> None:
+        self.block, self.diag = block, np.ascontiguousarray(diag, dtype=np.float64)
+
+    @classmethod
+    def of_matrix(cls, K: np.ndarray) -> KernelRows:
+        """Rows of a matrix that is there already."""
+        return _Matrix(K)
+
+    def __len__(self) -> int:
+        return len(self.diag)
+
+    def times(self, beta: np.ndarray, at: np.ndarray | None = None) -> np.ndarray:
+        """Scores ``K beta`` at some rows, default all, in blocks of bounded size."""
+        at = np.arange(len(self)) if at is None else at
+        support, f = np.flatnonzero(beta), np.zeros(len(at))
+        if len(support) and len(at):
+            height = max(1, 2**22 // len(support))
+            for start in range(0, len(at), height):
+                part = slice(start, start + height)
+                f[part] = self.block(at[part], support) @ beta[support]
+        return f
+
+
+class _Matrix(KernelRows):
+    def __init__(self, K: np.ndarray) -> None:
+        self.matrix = K
+        super().__init__(lambda i, j: _part(K, i, j), np.diag(K).copy())
+
+
+class RowCache:
+    """Rows of the kernel at the active columns, the least recently used given up first.
+
+    Where the whole matrix fits within the bound it is computed once.
+
+    Parameters
+    ----------
+    rows : KernelRows
+    n_bytes : int
+        Bound for the rows kept.
+
+    Attributes
+    ----------
+    store : ndarray of shape (capacity, number of active columns)
+    slot : ndarray of shape (number of active columns,)
+        Where an active row's kernel row is kept; -1 if it is not.
+    stamp : ndarray of shape (capacity + 1,)
+        When each was last used; the last entry is the clock.
+    """
+
+    def __init__(self, rows: KernelRows, n_bytes: int) -> None:
+        self._rows, self._bytes = rows, n_bytes
+        n = len(rows)
+        self._whole: np.ndarray | None = getattr(rows, "matrix", None)
+        if self._whole is None and 8 * n * n <= n_bytes:
+            every = np.arange(n)
+            self._whole = rows.block(every, every)
+        self.widen()
+
+    def widen(self) -> None:
+        """Make every row active again."""
+        self._active = np.arange(len(self._rows))
+        if self._whole is not None:
+            self._keep_all(self._whole)
+        else:
+            self._empty()
+
+    def narrow(self, keep: np.ndarray) -> None:
+        """Go on with some of the active rows, given by their places among them."""
+        self._active = self._active[keep]
+        if self._whole is not None:
+            self._keep_all(
+                np.ascontiguousarray(self._whole[np.ix_(self._active, self._active)])
+            )
+            return
+        old, stamps, kept = self.store, self.stamp, self.slot[keep]
+        there = np.flatnonzero(kept >= 0)
+        self._empty()  # being narrower it holds at least as many
+        self.store[: len(there)] = _part(old, kept[there], keep)
+        self.slot[there] = np.arange(len(there))
+        self._owner[: len(there)] = there
+        self.stamp[: len(there)] = stamps[kept[there]]
+        self.stamp[-1] = stamps[-1]
+
+    def fetch(self, wanted: np.ndarray) -> None:
+        """Compute rows, given by their places, in the stead of those used longest ago."""
+        wanted = wanted[self.slot[wanted] < 0][: len(self.store) // 2]
+        last = len(wanted) - 1
+        ages = self.stamp[:-1]
+        freed = np.argpartition(ages, last)[: last + 1] if last else np.array([ages.argmin()])
+        gone = self._owner[freed]
+        self.slot[gone[gone >= 0]] = -1
+        self.store[freed] = self._rows.block(self._active[wanted], self._active)
+        self.slot[wanted], self._owner[freed] = freed, wanted
+        self.stamp[-1] += 1
+        self.stamp[freed] = self.stamp[-1]
+
+    @property
+    def ahead(self) -> int:
+        """How many rows to compute at a time: one where each costs another its place."""
+        return _AHEAD if np.count_nonzero(self._owner < 0) >= _AHEAD else 1
+
+    def _keep_all(self, K: np.ndarray) -> None:
+        n = len(K)
+        self.store, self.slot = K, np.arange(n)
+        self._owner, self.stamp = np.arange(n), np.zeros(n + 1, dtype=np.int64)
+
+    def _empty(self) -> None:
+        width = len(self._active)
+        capacity = min(width, max(_FEWEST, self._bytes // (8 * max(width, 1))))
+        self.store = np.empty((capacity, width))
+        self.slot = np.full(width, -1)
+        self._owner = np.full(capacity, -1)
+        self.stamp = np.zeros(capacity + 1, dtype=np.int64)
+
+
+def _part(K: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Some rows and columns; a row at a time is several times faster than both at once."""
+    part = np.empty((len(rows), len(columns)))
+    for i, row in enumerate(rows):
+        np.take(K[row], columns, out=part[i])
+    return part

@@ -1,0 +1,178 @@
+"""Which hinge terms a formulation has: the four ordinal machines, and comparisons.
+
+With ``t_ij = +1`` if row i lies above threshold j and -1 if not, a term is
+``[1 - t_ij (f_i - b_j)]_+`` and costs ``C w_i``. The machines differ in which terms they have:
+
+- fixed margin (Shashua and Levin, 2003): those of the two thresholds next to the row's level;
+- explicit constraints (Chu and Keerthi, 2005): the same, and ``b_1 <= b_2 <= ...``;
+- implicit constraints (Chu and Keerthi, 2005): those of all thresholds, ordered by themselves;
+- sum of margins (Shashua and Levin, 2003): a band ``a_j <= b_j`` for each threshold, the sum of
+  whose widths is made large while ``|w| <= 1``; a row pays for what it lies inside or beyond;
+- comparisons (constraint classification, Har-Peled et al., 2002): ``[1 - f_p]_+`` for the score
+  of a pair, with no threshold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+__all__ = ["FORMULATIONS", "Terms", "comparisons", "explicit", "fixed_margin", "implicit",
+           "sum_of_margins"]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Hinge terms ``upper [target - sign (f[row] - b[node])]_+`` of a machine, sorted by node.
+
+    Parameters
+    ----------
+    n_rows, n_nodes : int
+        How many scores, and how many thresholds.
+    row, node : ndarray of int64, shape (M,)
+        The score and the threshold of each term.
+    sign : ndarray of shape (M,)
+        +1 for a row that should lie above the threshold, -1 below.
+    upper : ndarray of shape (M,)
+        What a unit of slack costs.
+    hinge : float
+        Distance to keep from the threshold: 1, or 0 where the thresholds themselves are pushed
+        apart.
+    push : ndarray of shape (n_nodes,)
+        Price of raising each threshold by a unit: zero, or +1 and -1 for the sides of a band.
+    chained : bool
+        Whether the thresholds are bound to be ordered.
+    pinned : bool
+        Whether the one threshold is zero.
+    """
+
+    n_rows: int
+    n_nodes: int
+    row: np.ndarray
+    node: np.ndarray
+    sign: np.ndarray
+    upper: np.ndarray
+    hinge: float
+    push: np.ndarray
+    chained: bool = False
+    pinned: bool = False
+
+    @property
+    def first(self) -> np.ndarray:
+        """Where the terms of each node begin, and at last where they end."""
+        return np.searchsorted(self.node, np.arange(self.n_nodes + 1)).astype(np.int64)
+
+    def scaled(self, factor: float) -> Terms:
+        """The same terms at another price."""
+        return replace(self, upper=factor * self.upper)
+
+
+def _sorted_terms(
+    n_rows: int,
+    n_nodes: int,
+    parts: list[tuple[np.ndarray, np.ndarray, float]],
+    cost: np.ndarray,
+    hinge: float = 1.0,
+    chained: bool = False,
+) -> Terms:
+    """Terms from parts (rows, their nodes, one sign), without those whose node is none."""
+    row = np.concatenate([part[0] for part in parts])
+    node = np.concatenate([part[1] for part in parts])
+    sign = np.concatenate([np.full(len(part[0]), part[2]) for part in parts])
+    there = np.flatnonzero((node >= 0) & (node < n_nodes) & (cost[row] > 0))
+    order = there[np.argsort(node[there], kind="stable")]
+    row, node, sign = row[order].astype(np.int64), node[order].astype(np.int64), sign[order]
+    push = np.zeros(n_nodes)
+    return Terms(n_rows, n_nodes, row, node, sign, cost[row], hinge, push, chained)
+
+
+def fixed_margin(y: np.ndarray, n_levels: int, cost: np.ndarray) -> Terms:
+    """Terms of the two thresholds next to each row's level.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Ranks 0..K-1.
+    n_levels : int
+        K.
+    cost : ndarray of shape (n,)
+        C times the weight of each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> terms = fixed_margin(np.array([0, 1, 2]), 3, np.ones(3))
+    >>> terms.row, terms.node, terms.sign
+    (array([1, 0, 2, 1]), array([0, 0, 1, 1]), array([ 1., -1.,  1., -1.]))
+    """
+    rows = np.arange(len(y))
+    return _sorted_terms(len(y), n_levels - 1, [(rows, y - 1, 1.0), (rows, y, -1.0)], cost)
+
+
+def explicit(y: np.ndarray, n_levels: int, cost: np.ndarray) -> Terms:
+    """The terms of `fixed_margin`, with thresholds bound to be ordered."""
+    return replace(fixed_margin(y, n_levels, cost), chained=True)
+
+
+def implicit(y: np.ndarray, n_levels: int, cost: np.ndarray) -> Terms:
+    """Terms of all thresholds for each row; parameters as in `fixed_margin`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> terms = implicit(np.array([0, 2]), 3, np.ones(2))
+    >>> terms.row, terms.node, terms.sign
+    (array([1, 0, 1, 0]), array([0, 0, 1, 1]), array([ 1., -1.,  1., -1.]))
+    """
+    parts = []
+    for j in range(n_levels - 1):
+        for rows, sign in ((np.flatnonzero(y > j), 1.0), (np.flatnonzero(y <= j), -1.0)):
+            parts.append((rows, np.full(len(rows), j), sign))
+    return _sorted_terms(len(y), n_levels - 1, parts, cost)
+
+
+def sum_of_margins(y: np.ndarray, n_levels: int, cost: np.ndarray) -> Terms:
+    """Terms of the bands between levels; parameters as in `fixed_margin`.
+
+    Nodes are ``a_1 <= b_1 <= a_2 <= b_2 <= ...``: rows of level j should lie below a_j and
+    above b_{j-1}.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> terms = sum_of_margins(np.array([0, 1]), 2, np.ones(2))
+    >>> terms.row, terms.node, terms.sign, terms.push
+    (array([0, 1]), array([0, 1]), array([-1.,  1.]), array([ 1., -1.]))
+    """
+    rows, n_nodes = np.arange(len(y)), 2 * (n_levels - 1)
+    parts = [(rows, 2 * y - 1, 1.0), (rows, 2 * y, -1.0)]
+    terms = _sorted_terms(len(y), n_nodes, parts, cost, hinge=0.0, chained=True)
+    return replace(terms, push=np.tile([1.0, -1.0], n_levels - 1))
+
+
+def comparisons(cost: np.ndarray) -> Terms:
+    """One term for the score of each pair, which should exceed one.
+
+    Parameters
+    ----------
+    cost : ndarray of shape (m,)
+        C times the weight of each pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> comparisons(np.ones(2)).row
+    array([0, 1])
+    """
+    m = len(cost)
+    terms = _sorted_terms(m, 1, [(np.arange(m), np.zeros(m, dtype=np.int64), 1.0)], cost)
+    return replace(terms, pinned=True)
+
+
+FORMULATIONS = {
+    "implicit": implicit,
+    "explicit": explicit,
+    "fixed-margin": fixed_margin,
+    "sum-of-margins": sum_of_margins,
+}
