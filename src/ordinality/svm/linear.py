@@ -26,7 +26,7 @@ __all__ = ["LinearSolution", "solve_linear"]
 _ROWS = 20_000  # at once, lest weighted copies of X take as much memory as X
 _DIGITS = 1e-6  # the gap to reach, as a part of the tolerance
 _SNAP = 1e-6  # multipliers within this part of their bound are taken to lie on it
-_PATIENCE = 3  # steps without any gain, after which rounding has the upper hand
+_PATIENCE = 10  # steps without any gain, after which rounding has the upper hand
 _BACK = 0.995  # part of the way to the nearest bound that a step goes at most
 
 

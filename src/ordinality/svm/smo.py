@@ -129,12 +129,12 @@ def _move(e, step, rises, room, sign, target, upper, alpha, up, low):
 
 
 @loop
-def _shift_chain(mu, k, j, step):
+def _shift_chain(mu, k, j, step, nothing):
     """Carry what left node k and came to node j along the chain's multipliers."""
     for i in range(k + 1, j + 1):
         mu[i] += step
     for i in range(j + 1, k + 1):
-        mu[i] = max(mu[i] - step, 0.0)
+        mu[i] = mu[i] - step if mu[i] - step > nothing else 0.0
 
 
 @loop
@@ -180,29 +180,34 @@ def _choose(store, slot, f, diag, terms, hot, up, low, mu, rules, tiny, scratch)
 
 
 @loop
-def _heat(worst, violation, thin, hot):
+def _heat(worst, violation, few, hot):
     """Note the terms that violate most, about as many as stay in the processor's cache.
 
     ``hot`` takes their numbers, and in its last entry how many there are. Where too many
-    violate alike, as at the start, every so manieth is taken; all of them if not ``thin``.
+    violate alike, as at the start, every so manieth is taken. If not ``few``, all terms are.
     """
-    counts = np.zeros(_BINS + 1, np.int64)
-    for v in worst:
-        if v > 0.0:
-            counts[int(_BINS * v / violation)] += 1
-    b, total = _BINS, counts[_BINS]
-    while b > _HOT * _BINS and total + counts[b - 1] <= _MANY:
-        b -= 1
-        total += counts[b]
-    stride = max(1, total // _MANY) if thin else 1
-    seen = 0
-    hot[-1] = 0
+    hot[-1] = seen = 0
+    cut, stride = _cut(worst, violation) if few else (-np.inf, 1)
     for e in range(len(worst)):
-        if worst[e] > 0.0 and int(_BINS * worst[e] / violation) >= b:
+        if worst[e] >= cut:
             if seen % stride == 0:
                 hot[hot[-1]] = e
                 hot[-1] += 1
             seen += 1
+
+
+@loop
+def _cut(worst, violation):
+    """Above which violation terms are hot, and every how manieth of them is, by a histogram."""
+    counts = np.zeros(_BINS + 1, np.int64)
+    for v in worst:
+        if v > 0.0:
+            counts[min(int(_BINS * v / violation), _BINS)] += 1
+    b, total = _BINS - 1, counts[_BINS] + counts[_BINS - 1]
+    while b > _HOT * _BINS and total + counts[b - 1] <= _MANY:
+        b -= 1
+        total += counts[b]
+    return b * violation / _BINS, max(1, total // _MANY)
 
 
 @loop
@@ -235,7 +240,8 @@ def steps(store, slot, stamp, f, diag, terms, up, low, mu, rules, hot, goal, tol
     first = np.empty(len(mu) + 1, np.int64)
     _starts(hot[: hot[-1]], node, first)
     tiny = _FLAT * max(np.max(diag), 1e-300)
-    violation, done, thin = np.inf, 0, True
+    nothing = _ROUNDING * np.max(terms[4])
+    violation, done, few = np.inf, 0, True
     while done < budget:
         pair, excess, curvature, violation, missing = _choose(
             store, slot, f, diag, terms, (hot, first), up, low, mu, rules, tiny, scratch
@@ -245,22 +251,23 @@ def steps(store, slot, stamp, f, diag, terms, up, low, mu, rules, hot, goal, tol
             violation = violations(f, row, node, up, low, mu, rules, worst)
             if not violation > tol:
                 return CONVERGED, -1, done, violation
-            _heat(worst, violation, thin, hot)
+            _heat(worst, violation, few, hot)
             _starts(hot[: hot[-1]], node, first)
-            goal[0], thin = max(tol, _COOL * violation), False
+            # Should the sample lack partners, the next look takes all.
+            goal[0], few = max(tol, _COOL * violation), False
             continue
         if missing >= 0:
             return MISSING, missing, done, violation
         one, _, two, _ = pair
-        step = _step(pair, excess / curvature, terms, up, low, mu)
+        step = _step(pair, excess / curvature, terms, up, low, mu, nothing)
         _update(store, slot, stamp, f, row[one] if one >= 0 else -1, step)
         _update(store, slot, stamp, f, row[two] if two >= 0 else -1, -step)
-        done, thin = done + 1, True
+        done, few = done + 1, True
     return PAUSED, -1, done, violation
 
 
 @loop
-def _step(pair, step, terms, up, low, mu):
+def _step(pair, step, terms, up, low, mu, nothing):
     """Move a pair of multipliers as far as asked, or as their bounds and the chain allow."""
     _, _, sign, target, upper, alpha = terms
     one, j, two, k = pair
@@ -271,7 +278,7 @@ def _step(pair, step, terms, up, low, mu):
         step = min(step, mu[i])
     _move(one, step, True, room1, sign, target, upper, alpha, up, low)
     _move(two, step, False, room2, sign, target, upper, alpha, up, low)
-    _shift_chain(mu, k, j, step)
+    _shift_chain(mu, k, j, step, nothing)
     return step
 
 

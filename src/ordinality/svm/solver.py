@@ -154,7 +154,7 @@ def solve(
         else:
             looked = n_steps
             work.narrow()
-    violation = float(np.max(work.violations(), initial=0.0))
+    violation = max(work.violations()[1], 0.0)
     return _finished(work, Report(n_steps, violation, violation <= work.tolerance(tol)))
 
 
@@ -254,16 +254,17 @@ class _Work:
             self._up, self._low, self.mu, self.rules, self._hot, self._goal, tol, budget,
         )  # fmt: skip
 
-    def violations(self) -> np.ndarray:
+    def violations(self) -> tuple[np.ndarray, float]:
+        """By how much each active term violates optimality, and the most that a pair does."""
         worst, (row, node) = np.empty(len(self._terms)), self._arrays[:2]
-        violations(self._f, row, node, self._up, self._low, self.mu, self.rules, worst)
-        return worst
+        most = violations(self._f, row, node, self._up, self._low, self.mu, self.rules, worst)
+        return worst, float(most)
 
     def fetch(self, missing: int) -> None:
         """Compute the row that is missing, and with it others that will be wanted soon."""
         wanted = np.array([missing])
         if self.cache.ahead > 1:
-            worst = np.argsort(-self.violations())[: 4 * self.cache.ahead]
+            worst = np.argsort(-self.violations()[0])[: 4 * self.cache.ahead]
             likely = self._arrays[0][worst]
             likely = likely[self.cache.slot[likely] < 0]
             wanted = np.concatenate([wanted, likely])
@@ -275,7 +276,7 @@ class _Work:
         """Leave out terms that are at a bound and on the right side of every bracket."""
         if len(self._terms) < _SMALL:
             return
-        keep = np.flatnonzero(self.violations() >= 0)
+        keep = np.flatnonzero(self.violations()[0] >= 0)
         if len(keep) > _WORTH_IT * len(self._terms):
             return
         self._store()
