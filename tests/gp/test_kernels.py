@@ -126,6 +126,16 @@ def test_the_matrix_is_exactly_symmetric_with_its_diagonal(kernel, n):
     np.testing.assert_array_equal(K.diagonal(), kernel.diag(X))
 
 
+@each_kernel
+@pytest.mark.parametrize("n", [1, 63, 130])
+def test_the_lower_triangle_is_that_of_the_matrix_scaled(kernel, n):
+    X = inputs(n)
+    K, found = kernel(X), kernel.lower(X, 3.0)
+    if not kernel.own_derivative:
+        np.testing.assert_array_equal(found, 3.0 * K)
+    np.testing.assert_allclose(np.tril(found), np.tril(3.0 * K), rtol=1e-15)
+
+
 @each_of_ours
 def test_one_and_two_arguments_agree(kernel):
     X = inputs(130)
@@ -246,6 +256,19 @@ def test_the_pullback_does_not_depend_on_memory_order(kernel):
     )
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("kernel", [Gaussian(ARD), 2.0 * Gaussian(1.3) * 0.5], ids=repr)
+def test_its_own_derivative_is_pulled_back_from_one_triangle(kernel, order):
+    assert kernel.own_derivative
+    X, G = inputs(70), symmetric_matrix(70)
+    expected = kernel.pullback(X, G, kernel(X))
+    above = np.triu_indices(len(X), 1)
+    K = kernel.lower(X)
+    K[above] = G[above] = np.nan  # must not be read
+    G = G if order == "C" else G.T
+    np.testing.assert_array_equal(kernel.pullback(X, G, K), expected)
+
+
 @pytest.mark.parametrize("kernel", [Gaussian(), Matern(), RationalQuadratic(), Linear()])
 def test_one_length_scale_has_the_gradient_of_all_together(kernel):
     X, G = inputs(20), symmetric_matrix(20)
@@ -276,14 +299,14 @@ def test_exponentials_keep_their_digits_down_to_the_smallest():
     t = -np.exp(rng.uniform(np.log(1e-18), np.log(708.0), (40, 30)))
     t[0, :4] = 0.0, -708.0, -np.log(2.0) / 2.0, -1e-300
     found = t.copy()
-    stationary._exp(found, found, 0)
+    stationary.exponentials(found, found, 0, 1.0, False)
     exact = np.array([float(mpmath.exp(mpmath.mpf(x))) for x in t.ravel()]).reshape(t.shape)
     assert np.max(np.abs(found - exact) / exact) < 3e-16
     assert found[0, 0] == 1.0
     far = np.array([[-709.0, -1e6, -np.inf]])
-    stationary._exp(far, far, 0)
+    stationary.exponentials(far, far, 0, 1.0, False)
     assert np.all((far > 0.0) & (far < 1e-300))
     missing = np.array([[np.nan, -1.0]])
-    stationary._exp(missing, missing, 0)
+    stationary.exponentials(missing, missing, 0, 1.0, False)
     assert np.isnan(missing[0, 0])
     assert missing[0, 1] == pytest.approx(np.exp(-1.0))

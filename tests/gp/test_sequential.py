@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from ordinality.gp import ep as parallel
+from ordinality.gp.design import Direct
+from ordinality.gp.forms import prior_of
 from ordinality.gp.inference import settle
 from ordinality.gp.sequential import swept
 from ordinality.kernels import Gaussian
@@ -140,7 +142,7 @@ def test_a_sweep_refreshes_each_site_after_those_before_it(draw_problem):
         jet = problem.likelihood.log_expected(problem.y[[i]], np.array([mu]), np.array([lam]))
         return -jet.d2[0] / jet.shrink[0], (jet.d1[0] - mu * jet.d2[0]) / jet.shrink[0]
 
-    found = swept(K, copies, tau, nu, match)
+    found = swept(prior_of(Direct(), K), copies, tau, nu, match)
     for i in range(70):  # everything from the start for every site
         C = K + np.diag(1 / (copies * tau))
         gain = np.linalg.solve(C, K).T

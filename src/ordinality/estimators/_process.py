@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..gp.hyperpriors import hyperprior
 from ..gp.kernels import Kernel
-from ..gp.search import Fit, maximise, scattered
+from ..gp.search import Fit
+from ._learning import Learner
 from ._ordinal import OrdinalClassifier
 from ._scaling import Scaling
-from ._threads import one_pool, thread_map
+from ._threads import one_pool
 from ._translate import translate
 from ._validation import check_weights, rows_of
 
@@ -24,7 +22,7 @@ __all__ = ["GaussianProcessClassifier"]
 _BATCH = 2000  # rows predicted at once: bounds the memory for their covariances
 
 
-class GaussianProcessClassifier(OrdinalClassifier):
+class GaussianProcessClassifier(Learner, OrdinalClassifier):
     """A latent function with a Gaussian-process prior, and thresholds that cut it.
 
     Subclasses check their parameters (`_check_parameters`), state the problem (`_problem`),
@@ -32,14 +30,8 @@ class GaussianProcessClassifier(OrdinalClassifier):
     """
 
     kernel: Any
-    hyperprior: Any
     standardize: bool
-    optimizer: str | None
-    restarts: int
     coarse_to_fine: bool
-    max_evaluations: int
-    random_state: Any
-    n_jobs: int | None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn kernel, thresholds and noise.
@@ -73,7 +65,8 @@ class GaussianProcessClassifier(OrdinalClassifier):
         self._scaling = Scaling.of(X, weights) if scaled else Scaling.none(d)
         Z = X[np.ix_(kept, kept)] if inputs == "gram" else self._scaling(X[kept])
         kernel.check(Z.shape[1])
-        fit = self._learn(self._problem(Z, ranks, weights[kept], kernel.prepared(Z)))
+        problem = self._problem(Z, ranks, weights[kept], kernel.prepared(Z))
+        fit = self._learn(problem, self.coarse_to_fine)
         with one_pool(len(Z)):
             self._settle(fit)
             self.loo_proba_ = self._leave_one_out(X, kept)
@@ -142,10 +135,6 @@ class GaussianProcessClassifier(OrdinalClassifier):
     ) -> Any:
         raise NotImplementedError
 
-    def _starts(self, problem: Any, rng: np.random.Generator) -> list[np.ndarray]:
-        """Where learning starts besides the problem's own theta."""
-        return scattered(problem, self.restarts, rng)
-
     def _settle(self, fit: Fit[Any]) -> None:
         """Keep what was found, as far as it is the same for all."""
         self.fit_ = fit
@@ -181,46 +170,6 @@ class GaussianProcessClassifier(OrdinalClassifier):
 
     def _scaled(self, X: np.ndarray, inputs: str) -> np.ndarray:
         return X[:, self._kept] if inputs == "gram" else self._scaling(X)
-
-    def _prior(self, problem: Any) -> Any:
-        return hyperprior(self.hyperprior, problem.theta, problem.kinds)
-
-    def _learn(self, problem: Any) -> Fit[Any]:
-        if self.optimizer is None:
-            with one_pool(len(problem.y)):
-                found = problem.evaluate(problem.theta)
-            return Fit(problem, found, 1, ((len(problem.y), 1),), True)
-        seed = 0 if self.random_state is None else self.random_state
-        rng = np.random.default_rng(check_random_state(seed).randint(2**31))
-        starts = self._starts(problem, rng)
-        return maximise(
-            problem,
-            starts=starts,
-            coarse_to_fine=self.coarse_to_fine,
-            max_evaluations=self.max_evaluations,
-            mapper=thread_map(self.n_jobs) if starts else map,
-            hold=one_pool,
-            rng=rng,
-        )
-
-    def _at(self, theta: Any) -> tuple[Fit[Any], np.ndarray]:
-        """The fit, and a checked theta (its own if None)."""
-        check_is_fitted(self)
-        best = self.fit_.best.theta
-        theta = best if theta is None else np.asarray(theta, dtype=np.float64)
-        if theta.shape != best.shape:
-            names = ", ".join(self.fit_.problem.kinds)
-            raise ValueError(f"theta has shape {theta.shape}, wanted {best.shape}: {names}.")
-        return self.fit_, theta
-
-    def _warn_of_cut_search(self, criterion: str) -> None:
-        warnings.warn(
-            f"learning stopped after {self.fit_.n_evaluations} evaluations while {criterion} "
-            "was still rising; the best model found is kept. Raise max_evaluations, or start "
-            "from a better kernel.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
 
     def _leave_one_out(self, X: np.ndarray, kept: np.ndarray) -> np.ndarray:
         """Probabilities of every row without itself; rows of weight zero were never in."""

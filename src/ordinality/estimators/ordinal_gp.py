@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from .. import levels as _levels
 from ..gp.evidence import CRITERIA, ENGINES, Problem
@@ -224,12 +222,6 @@ class OrdinalGP(GaussianProcessClassifier):
     def _warn_unless_settled(self) -> None:
         fit, a = self.fit_, self.fit_.best.approximation
         if not a.converged:
-            warnings.warn(
-                f"{self.inference} stopped after {a.n_iter} iterations with sites still off by "
-                f"{a.residual:.1e} (tol={self.tol:.0e}); the model is usable but its evidence "
-                "is approximate. Raise max_iter or tol, or try inference='laplace'.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+            self._warn_of_unsettled(self.inference, self.tol)
         elif not fit.converged:
             self._warn_of_cut_search(f"the {self.criterion}")

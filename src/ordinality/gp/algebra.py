@@ -17,21 +17,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ordinality.gp.arrays import Array, by_rows, matrix, positive, widened
+from ordinality.gp.arrays import BOXES, Array, by_rows, matrix, positive, widened
 
-__all__ = ["BOXES", "Constant", "Kernel", "Product", "Sum"]
-
-#: Where the optimiser looks for the logarithm of each kind of parameter, for standardised
-#: features. A length scale of exp(9) = 8000 spreads is a constant in that feature and one of
-#: exp(-7) = 1/1000 spread tells all rows apart, so nothing is lost outside; ``relevance`` goes
-#: as low as 1 / length_scale**2 does.
-BOXES = {
-    "length_scale": (-7.0, 9.0),
-    "relevance": (-18.0, 9.0),
-    "variance": (-9.0, 9.0),
-    "alpha": (-5.0, 9.0),
-    "offset": (-9.0, 9.0),
-}
+__all__ = ["Constant", "Kernel", "Product", "Sum"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +34,6 @@ class Kernel:
 
     learnt: ClassVar[tuple[str, ...]] = ()  # fields that theta holds, in order
     per_feature: ClassVar[str] = ""  # the one of them that may be a vector (ARD)
-    own_derivative: ClassVar[bool] = False  # whether `pullback` is linear in the K it is given
     _inputs: ClassVar[str] = "features"
 
     __array_ufunc__ = None  # so that np.float64(2.0) * kernel reaches __rmul__
@@ -54,7 +41,7 @@ class Kernel:
     def __post_init__(self) -> None:
         for name in self.learnt:
             value = positive(type(self).__name__, name, getattr(self, name))
-            if np.ndim(value) and name != self.per_feature:
+            if not isinstance(value, float) and name != self.per_feature:
                 raise ValueError(f"{type(self).__name__} takes one {name}, got {value!r}.")
             object.__setattr__(self, name, value)
 
@@ -71,16 +58,22 @@ class Kernel:
         """Prior variance of each row of `X`, shape (n,)."""
         raise NotImplementedError(f"{type(self).__name__} does not define its diagonal.")
 
+    @property
+    def own_derivative(self) -> bool:
+        """Whether `pullback` is linear in its K; it then reads nothing above a diagonal."""
+        return False
+
+    def lower(self, X: ArrayLike, scale: float = 1.0) -> Array:
+        """``scale * kernel(X)``, as much as `pullback` reads: anything may stand elsewhere."""
+        K = self(X)
+        return K if scale == 1.0 else np.multiply(K, scale, out=K)
+
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
         """Gradient in `theta` of a function with dL/dK = `G`, shape (n_theta,).
 
-        Parameters
-        ----------
-        X : array of shape (n, d)
-        G : array of shape (n, n)
-            Symmetric, both triangles filled.
-        K : array of shape (n, n), optional
-            ``kernel(X)``, where the caller still has it; saves its recomputation.
+        `G`, of shape (n, n), is symmetric. ``kernel(X)`` as `K`, where the caller still has
+        it, saves its recomputation; ``kernel.lower(X)`` will do, and then, if the kernel is its
+        `own_derivative`, the lower triangle of ``by_rows(G)``.
         """
         return np.zeros(0)
 
@@ -91,8 +84,7 @@ class Kernel:
     @property
     def theta(self) -> Array:
         """Logarithms of the learnt parameters, shape (n_theta,)."""
-        values = [np.atleast_1d(getattr(self, name)) for name in self.learnt]
-        return np.log(np.concatenate([np.zeros(0), *values]))
+        return np.log(np.hstack([np.zeros(0), *(getattr(self, name) for name in self.learnt)]))
 
     def with_theta(self, theta: ArrayLike) -> Self:
         """The same kernel with other parameters."""
@@ -128,8 +120,7 @@ class Kernel:
         names = []
         for name in self.learnt:
             value = getattr(self, name)
-            single = isinstance(value, float)
-            names += [name] if single else [f"{name}[{i}]" for i in range(len(value))]
+            names += [f"{name}[{i}]" for i in range(len(value))] if np.ndim(value) else [name]
         return names
 
     @property
@@ -201,9 +192,7 @@ class Kernel:
 
     def __repr__(self) -> str:
         values = ((field.name, getattr(self, field.name)) for field in fields(self))
-        shown = (
-            f"{name}={v.tolist() if isinstance(v, np.ndarray) else v!r}" for name, v in values
-        )
+        shown = (f"{n}={v.tolist() if isinstance(v, np.ndarray) else v!r}" for n, v in values)
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -252,7 +241,9 @@ class _Compound(Kernel):
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
         n = len(matrix(X))
         shape = (n, n if Y is None else len(matrix(Y)))
-        return self._joined((_value(part, X, Y) for part in self.parts), shape)
+        # A constant joins as a mere number, not as a matrix.
+        values = (p.variance if isinstance(p, Constant) else p(X, Y) for p in self.parts)
+        return self._joined(values, shape)
 
     def diag(self, X: ArrayLike) -> Array:
         return self._joined((part.diag(X) for part in self.parts), (len(matrix(X)),))
@@ -347,9 +338,23 @@ class Product(_Compound):
 
     join = np.multiply
 
-    def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
+    @property
+    def own_derivative(self) -> bool:
+        return [factor.own_derivative for factor in self._split()[1]] == [True]
+
+    def lower(self, X: ArrayLike, scale: float = 1.0) -> Array:
+        if not self.own_derivative:
+            return super().lower(X, scale)
+        own, (factor,) = self._split()
+        return factor.lower(X, own * scale)
+
+    def _split(self) -> tuple[float, list[Kernel]]:
+        """Product of the constants, and the other factors."""
         scale = math.prod(part.variance for part in self.parts if isinstance(part, Constant))
-        factors = [part for part in self.parts if not isinstance(part, Constant)]
+        return scale, [part for part in self.parts if not isinstance(part, Constant)]
+
+    def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
+        scale, factors = self._split()
         if not factors:
             return np.full(self.n_theta, scale * G.sum())
         gradients, total = _pulled(factors, scale, X, G, K)
@@ -377,11 +382,6 @@ def _pulled(
         G_i = math.prod(values[:i] + values[i + 1 :], start=G)
         gradients.append(scale * factor.pullback(X, G_i, values[i]))
     return gradients, scale * float(np.vdot(G_i, values[-1]))
-
-
-def _value(kernel: Kernel, X: ArrayLike, Y: ArrayLike | None) -> Array | float:
-    """``kernel(X, Y)``, or a mere number where every entry is the same."""
-    return kernel.variance if isinstance(kernel, Constant) else kernel(X, Y)
 
 
 def _size(value: float | Array) -> int:

@@ -7,6 +7,7 @@ arrays of `scratch` stay.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Array", "by_rows", "matrix", "positive", "scratch", "widened", "workspace"]
+__all__ = ["BOXES", "Array", "by_rows", "matrix", "positive", "scratch", "widened", "workspace"]
 
 Array = NDArray[np.float64]
+
+#: Where the optimiser looks for the logarithm of each kind of parameter, for standardised
+#: features. A length scale of exp(9) = 8000 spreads is a constant in that feature and one of
+#: exp(-7) = 1/1000 spread tells all rows apart, so nothing is lost outside; ``relevance`` goes
+#: as low as 1 / length_scale**2 does.
+BOXES = {
+    "length_scale": (-7.0, 9.0),
+    "relevance": (-18.0, 9.0),
+    "variance": (-9.0, 9.0),
+    "alpha": (-5.0, 9.0),
+    "offset": (-9.0, 9.0),
+}
 
 
 def matrix(X: ArrayLike) -> Array:
@@ -38,6 +51,8 @@ def by_rows(symmetric: Array) -> Array:
 
 def positive(owner: str, name: str, value: Any) -> float | Array:
     """A positive parameter as a float, or as a read-only vector."""
+    if type(value) is float and 0.0 < value < math.inf:  # the most frequent case, at no cost
+        return value
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):

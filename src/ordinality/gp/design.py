@@ -1,22 +1,29 @@
 """What an observation sees of the latent vector.
 
 Observation ``i`` sees ``h_i = a_i' g`` of a latent vector ``g ~ N(0, K)``; the rows ``a_i``
-make the design. The engines never look at rows: they ask for the prior covariance of ``h`` and
-send back a gradient in it.
+make the design A. Ordinal regression sees latent values one by one (`Direct`), a comparison
+sees the difference of two (`Differences`), and any few of them, weighed and added, make `Rows`:
+both kinds together, or the differences of labels in a contrast basis.
+
+The engines never look at rows: `ordinality.gp.forms` turns a design and K into the prior of h.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-__all__ = ["Design", "Direct"]
+from .._jit import loop
+
+__all__ = ["Design", "Differences", "Direct", "Rows"]
 
 
 class Design(Protocol):
-    """The two questions an engine asks of a design."""
+    """The two questions asked of any design."""
 
     def covariance(self, K: np.ndarray) -> np.ndarray:
         """Prior covariance of what the observations see, ``A K A'``."""
@@ -47,3 +54,200 @@ class Direct:
     def pullback(self, G: np.ndarray) -> np.ndarray:
         """``A`` is the identity."""
         return G
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Each observation sees a few latent values, weighed and added.
+
+    Parameters
+    ----------
+    index : ndarray of int, shape (m, w)
+        Which latent values each row sees; a short row is filled up with entries of value 0.
+    value : ndarray of shape (m, w)
+        What they are multiplied by.
+    size : int
+        How many latent values there are, n.
+
+    Examples
+    --------
+    Two comparisons of three items, and a direct look at the last of them:
+
+    >>> import numpy as np
+    >>> from ordinality.gp.design import Differences, Rows
+    >>> rows = Rows.stacked([Differences([[0, 1], [2, 0]], 3), Rows.direct([2], 3)])
+    >>> rows.see(np.array([1.0, 5.0, 7.0]))
+    array([-4.,  6.,  7.])
+    """
+
+    index: np.ndarray
+    value: np.ndarray
+    size: int
+
+    @classmethod
+    def direct(cls, items: ArrayLike, size: int) -> Rows:
+        """Each observation sees one latent value; several may see the same."""
+        index = np.asarray(items, dtype=np.intp).reshape(-1, 1)
+        return Rows(index, np.ones(index.shape), size)
+
+    @classmethod
+    def stacked(cls, designs: Iterable[Rows]) -> Rows:
+        """Observations of several designs over one latent vector, one after another."""
+        designs = list(designs)
+        width = max(design.index.shape[1] for design in designs)
+        padded = [design._padded(width) for design in designs]
+        index, value = (np.concatenate(arrays) for arrays in zip(*padded, strict=True))
+        return Rows(index, value, designs[0].size)
+
+    def _padded(self, width: int) -> tuple[np.ndarray, np.ndarray]:
+        more = ((0, 0), (0, width - self.index.shape[1]))
+        return np.pad(self.index, more), np.pad(self.value, more)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def take(self, which: np.ndarray) -> Rows:
+        """Some of the observations."""
+        return Rows(self.index[which], self.value[which], self.size)
+
+    def compact(self) -> tuple[np.ndarray, Rows]:
+        """The latent values that some row sees, and the same rows over them alone."""
+        seen = np.zeros(self.size, dtype=bool)
+        seen[self.index[self.value != 0]] = True
+        place = np.maximum(np.cumsum(seen) - 1, 0)  # entries of value 0 may point anywhere
+        kept = np.flatnonzero(seen)
+        return kept, Rows(place[self.index], self.value, len(kept))
+
+    def renumbered(self, place: np.ndarray) -> Rows:
+        """The same rows over a latent vector in which entry i has moved to ``place[i]``."""
+        return Rows(place[self.index], self.value, self.size)
+
+    def see(self, g: np.ndarray) -> np.ndarray:
+        """``A g`` for a vector, or for each column of a matrix."""
+        if g.ndim == 1:
+            return _see(self.index, self.value, g)
+        return np.sum(self.value[:, :, None] * g[self.index], axis=1)
+
+    def gather(self, x: np.ndarray) -> np.ndarray:
+        """``A' x``: what a pull on each observation is for the latent values, shape (n,)."""
+        return _gather(self.index, self.value, x, self.size)
+
+    def covariance(self, K: np.ndarray) -> np.ndarray:
+        """``A K A'``, exactly symmetric, in O(m^2) beyond a pass over K."""
+        return _covariance(self.index, self.value, K)
+
+    def variances(self, K: np.ndarray) -> np.ndarray:
+        """Diagonal of ``A K A'``, for a K of which the upper triangle counts; O(m)."""
+        return _variances(self.index, self.value, K)
+
+    def pullback(self, G: np.ndarray) -> np.ndarray:
+        """``A' G A`` of a symmetric G."""
+        return _pullback(self.index, self.value, G, self.size)
+
+    def precision(self, tau: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """``A' diag(tau) A`` in the memory ``out``, (n, n): for comparisons a graph Laplacian.
+
+        Singular (a shift of all utilities is never seen) and therefore never inverted.
+        """
+        out[...] = 0.0
+        _precision(self.index, self.value, tau, out)
+        return out
+
+
+class Differences(Rows):
+    """Each observation sees how far one latent value lies above another: a comparison.
+
+    Parameters
+    ----------
+    pairs : array-like of int, shape (m, 2)
+        Row k sees ``g[pairs[k, 0]] - g[pairs[k, 1]]``.
+    size : int
+        How many latent values there are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinality.gp.design import Differences
+    >>> Differences([[0, 1], [0, 2]], 3).covariance(np.eye(3))
+    array([[2., 1.],
+           [1., 2.]])
+    """
+
+    def __init__(self, pairs: ArrayLike, size: int) -> None:
+        index = np.asarray(pairs, dtype=np.intp).reshape(-1, 2)
+        super().__init__(index, np.tile([1.0, -1.0], (len(index), 1)), size)
+
+
+@loop
+def _see(index, value, g):
+    m, w = index.shape
+    h = np.zeros(m)
+    for i in range(m):
+        for a in range(w):
+            h[i] += value[i, a] * g[index[i, a]]
+    return h
+
+
+@loop
+def _gather(index, value, x, n):
+    m, w = index.shape
+    pull = np.zeros(n)
+    for i in range(m):
+        for a in range(w):
+            pull[index[i, a]] += value[i, a] * x[i]
+    return pull
+
+
+@loop
+def _covariance(index, value, K):
+    m, w = index.shape
+    C = np.empty((m, m))
+    for i in range(m):
+        row = np.zeros(K.shape[0])
+        for a in range(w):
+            row += value[i, a] * K[index[i, a]]
+        for j in range(i + 1):
+            total = 0.0
+            for b in range(w):
+                total += value[j, b] * row[index[j, b]]
+            C[i, j] = total
+            C[j, i] = total
+    return C
+
+
+@loop
+def _variances(index, value, K):
+    m, w = index.shape
+    total = np.zeros(m)
+    for i in range(m):
+        for a in range(w):
+            p = index[i, a]
+            total[i] += value[i, a] ** 2 * K[p, p]
+            for b in range(a):
+                q = index[i, b]
+                total[i] += 2.0 * value[i, a] * value[i, b] * K[min(p, q), max(p, q)]
+    return total
+
+
+@loop
+def _pullback(index, value, G, n):
+    m, w = index.shape
+    half = np.zeros((n, m))  # A' G
+    for i in range(m):
+        for a in range(w):
+            half[index[i, a]] += value[i, a] * G[:, i]  # G is symmetric; by columns
+    out = np.zeros((n, n))
+    for r in range(n):
+        for j in range(m):
+            for b in range(w):
+                out[r, index[j, b]] += value[j, b] * half[r, j]
+    return out
+
+
+@loop
+def _precision(index, value, tau, out):
+    m, w = index.shape
+    for i in range(m):
+        for a in range(w):
+            for b in range(w):
+                out[index[i, a], index[i, b]] += tau[i] * value[i, a] * value[i, b]

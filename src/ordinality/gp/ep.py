@@ -18,11 +18,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .arrays import scratch
 from .design import Design
+from .forms import Posterior, Prior, prior_of
 from .inference import Approximation, Settled, settle
-from .likelihoods import Jet, Ordinal
-from .posterior import Factor, factorise
+from .likelihoods import Jet, Likelihood
 from .sequential import swept
 
 __all__ = ["ep"]
@@ -39,7 +38,7 @@ _SWEEPS = 30  # and how many of those, each as dear as seven visits
 class _Visit:
     """The posterior under some sites, the cavities and what the likelihood says there."""
 
-    factor: Factor  # inverted
+    posterior: Posterior  # inverted
     mean: np.ndarray
     alpha: np.ndarray
     beta: np.ndarray
@@ -55,8 +54,8 @@ class _Visit:
 class _Problem:
     """Prior, likelihood and labels; sites are kept in units of the noise."""
 
-    K: np.ndarray
-    likelihood: Ordinal
+    K: Prior
+    likelihood: Likelihood
     y: np.ndarray
     copies: np.ndarray
     power: np.ndarray | None
@@ -76,9 +75,8 @@ class _Problem:
     def one_site(self, i: int, mu: float, lam: float) -> tuple[float, float]:
         """Matched precision and shift of observation i alone."""
         power = None if self.power is None else self.power[i : i + 1]
-        jet = self.likelihood.log_expected(
-            self.y[i : i + 1], np.array([mu]), np.array([lam]), power
-        )
+        one = self.likelihood.only(slice(i, i + 1))
+        jet = one.log_expected(self.y[i : i + 1], np.array([mu]), np.array([lam]), power)
         d1, d2, shrink = jet.d1[0], jet.d2[0], jet.shrink[0]
         return -d2 / shrink, (d1 - mu * d2) / shrink
 
@@ -90,7 +88,7 @@ class _Problem:
 def ep(
     K: np.ndarray,
     design: Design,
-    likelihood: Ordinal,
+    likelihood: Likelihood,
     y: np.ndarray,
     *,
     weights: np.ndarray | None = None,
@@ -107,7 +105,7 @@ def ep(
         Prior covariance of the latent vector.
     design : Design
         What each observation sees of it.
-    likelihood : Ordinal
+    likelihood : Likelihood
         Thresholds and noise.
     y : ndarray of int, shape (m,)
         Levels, from 0.
@@ -129,13 +127,12 @@ def ep(
     """
     weights = np.ones(len(y)) if weights is None else weights
     power = np.minimum(weights, 1.0) if np.any(weights < 1.0) else None
-    problem = _Problem(design.covariance(K), likelihood, y, np.maximum(weights, 1.0), power)
+    problem = _Problem(prior_of(design, K), likelihood, y, np.maximum(weights, 1.0), power)
     x = _first_sites(problem) if start is None else start
-    ceiling = np.full(len(y), likelihood.max_precision * likelihood.noise**2)
-    memory = scratch(len(problem.K), "factor")
+    ceiling = np.broadcast_to(likelihood.max_precision * likelihood.noise**2, len(y))
 
     def visit(x: np.ndarray) -> _Visit:
-        return _visit(problem, x, memory, tol)
+        return _visit(problem, x, tol)
 
     parallel = min(max_iter, _PARALLEL)
     settled = settle(
@@ -144,26 +141,24 @@ def ep(
     if not settled.converged and max_iter > parallel:
         sweeps = min(max_iter - parallel, _SWEEPS)
         settled = _sequential(problem, visit, settled, tol, sweeps)
-    return _approximation(problem, design, settled, gradient)
+    return _approximation(problem, settled, gradient)
 
 
 def _first_sites(problem: _Problem) -> np.ndarray:
     """Sites matched to the prior as cavity: one free update without a factorisation."""
-    lam = np.ascontiguousarray(np.diagonal(problem.K))
+    lam = problem.K.diagonal
     mu = np.zeros(len(lam))
     return problem.matched(mu, problem.tilted(mu, lam))
 
 
-def _visit(problem: _Problem, x: np.ndarray, memory: np.ndarray, tol: float) -> _Visit:
+def _visit(problem: _Problem, x: np.ndarray, tol: float) -> _Visit:
     """Condition on the sites, leave each out in turn, match moments."""
-    K, c = problem.K, problem.copies
+    c = problem.copies
     tau, nu = problem.sites(x)
-    factor = factorise(K, c * tau, memory)
-    alpha = factor.solve(c * nu)
-    mean = K @ alpha
-    factor = factor.inverted()
-    beta = factor.inverse_diagonal()
-    var = factor.variances(K, beta)
+    posterior = problem.K.given(c * tau)
+    mean, alpha = posterior.moments(c * nu)
+    posterior = posterior.inverted()
+    beta, var = posterior.marginals()
     lam = var / (1.0 - (1.0 - beta) / c)
     mu = mean - lam * alpha / c
     jet = problem.tilted(mu, lam)
@@ -171,7 +166,7 @@ def _visit(problem: _Problem, x: np.ndarray, memory: np.ndarray, tol: float) -> 
     gap_mean = np.max(np.sqrt(width2) * np.abs(alpha / c - jet.d1))
     gap_var = np.max(width2 * np.abs(tau * (1.0 - (1.0 - beta) / c) + jet.d2))
     residual = float(max(gap_mean, gap_var))
-    visit = _Visit(factor, mean, alpha, beta, var, lam, mu, jet, x, residual)
+    visit = _Visit(posterior, mean, alpha, beta, var, lam, mu, jet, x, residual)
     if residual < tol:
         return visit
     enough = max(_ENOUGH * float(gap_var), 0.1 * tol)
@@ -184,17 +179,18 @@ def _polished(
 ) -> tuple[np.ndarray, Jet]:
     """Newton steps for the means with cavity variances and the factor held."""
     c, lam = problem.copies, visit.lam
-    alpha, mu, jet = visit.alpha, visit.mu, visit.jet
+    mean, alpha, mu, jet = visit.mean, visit.alpha, visit.mu, visit.jet
     gap = np.max(width * np.abs(jet.d1 - alpha / c))
     for _ in range(_POLISH):
         pull = (1.0 + tau * lam) * (jet.d1 - alpha / c)
-        new_alpha = alpha + visit.factor.solve(c * pull)
-        new_mu = problem.K @ new_alpha - lam * new_alpha / c
+        d_mean, d_alpha = visit.posterior.moments(c * pull)
+        new_mean, new_alpha = mean + d_mean, alpha + d_alpha
+        new_mu = new_mean - lam * new_alpha / c
         new_jet = problem.tilted(new_mu, lam)
         new_gap = np.max(width * np.abs(new_jet.d1 - new_alpha / c))
         if not new_gap < 0.5 * gap:
             break
-        alpha, mu, jet, gap = new_alpha, new_mu, new_jet, new_gap
+        mean, alpha, mu, jet, gap = new_mean, new_alpha, new_mu, new_jet, new_gap
         if gap < enough:
             break
     return mu, jet
@@ -220,16 +216,14 @@ def _sequential(
 
 
 def _approximation(
-    problem: _Problem, design: Design, settled: Settled[_Visit], gradient: bool
+    problem: _Problem, settled: Settled[_Visit], gradient: bool
 ) -> Approximation:
     c, visit = problem.copies, settled.state
     tau, nu = problem.sites(settled.x)
     terms = visit.jet.value + 0.5 * np.log1p(tau * visit.lam) - 0.5 * visit.alpha / c * visit.mu
-    log_evidence = float(np.sum(c * terms)) - visit.factor.half_log_det
+    log_evidence = float(np.sum(c * terms)) - visit.posterior.half_log_det
     zero = np.zeros(len(c))
-    G = None
-    if gradient:
-        G = design.pullback(visit.factor.evidence_gradient(visit.alpha, zero))
+    G = visit.posterior.evidence_gradient(visit.alpha, zero) if gradient else None
     return Approximation(
         tau=c * tau,
         nu=c * nu,

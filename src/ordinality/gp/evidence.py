@@ -10,18 +10,18 @@ Chu & Ghahramani (2005), section 3; hyperpriors as in its equation for P(theta |
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from . import implicit
-from .design import Direct
+from .design import Design, Direct, Rows
 from .ep import ep
 from .hyperpriors import Hyperprior
 from .inference import Approximation
 from .kernels import Kernel
 from .laplace import laplace
-from .likelihoods import Ordinal
+from .likelihoods import Likelihood
 from .variational import variational
 
 __all__ = ["CRITERIA", "ENGINES", "Evaluation", "Problem"]
@@ -56,26 +56,28 @@ class Evaluation:
 class Problem:
     """Data, model and criterion: everything about a fit but the search.
 
-    ``y`` are ranks from 0; ``weights`` are positive.
+    ``y`` are ranks from 0; ``weights`` are positive; ``design`` says what each of them saw of
+    the latent values at the rows of ``X``. Criteria other than the evidence are for `Direct`.
     """
 
     X: np.ndarray
     y: np.ndarray
     weights: np.ndarray
     kernel: Kernel
-    likelihood: Ordinal
+    likelihood: Likelihood
     engine: str = "ep"
     criterion: str = "evidence"
     prior: Hyperprior | None = None
     tol: float = 1e-6
     max_iter: int = 200
+    design: Design = field(default_factory=Direct)
 
     @property
     def theta(self) -> np.ndarray:
         """Free parameters of ``kernel`` and ``likelihood``."""
         return np.concatenate([self.kernel.theta, self.likelihood.theta])
 
-    def model(self, theta: np.ndarray) -> tuple[Kernel, Ordinal]:
+    def model(self, theta: np.ndarray) -> tuple[Kernel, Likelihood]:
         """Kernel and likelihood at theta."""
         k = self.kernel.n_theta
         return self.kernel.with_theta(theta[:k]), self.likelihood.with_theta(theta[k:])
@@ -98,15 +100,27 @@ class Problem:
 
     def rows(self, index: np.ndarray) -> Problem:
         """The same problem on some of the rows."""
+        if isinstance(self.design, Rows):
+            return self._observations(index)
         X = self.X[np.ix_(index, index)] if self.kernel.inputs == "gram" else self.X[index]
         return replace(self, X=X, y=self.y[index], weights=self.weights[index])
+
+    def _observations(self, index: np.ndarray) -> Problem:
+        """Some of the observations, and the inputs that they see."""
+        assert isinstance(self.design, Rows)
+        kept, design = self.design.take(index).compact()
+        X = self.X[np.ix_(kept, kept)] if self.kernel.inputs == "gram" else self.X[kept]
+        return replace(
+            self, X=X, y=self.y[index], weights=self.weights[index], design=design,
+            likelihood=self.likelihood.only(index),
+        )  # fmt: skip
 
     def evaluate(self, theta: np.ndarray, start: np.ndarray | None = None) -> Evaluation:
         """Criterion, log prior and gradient at theta, the engine started from ``start``."""
         kernel, likelihood = self.model(theta)
         K = kernel(self.X)
         a = ENGINES[self.engine](
-            K, Direct(), likelihood, self.y, weights=self.weights, start=start,
+            K, self.design, likelihood, self.y, weights=self.weights, start=start,
             tol=self.tol, max_iter=self.max_iter, gradient=self.criterion == "evidence",
         )  # fmt: skip
         value, G, d_likelihood = self._criterion(K, likelihood, a)
@@ -118,7 +132,7 @@ class Problem:
         return Evaluation(theta, total, gradient, value, replace(a, d_kernel=None))
 
     def _criterion(
-        self, K: np.ndarray, likelihood: Ordinal, a: Approximation
+        self, K: np.ndarray, likelihood: Likelihood, a: Approximation
     ) -> tuple[float, np.ndarray, np.ndarray]:
         if self.criterion == "evidence":
             assert a.d_kernel is not None

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, gmres
 
 from .inference import Approximation
-from .likelihoods import Jet, Ordinal
+from .likelihoods import Jet, Likelihood
 from .posterior import factorise
 from .variational import divergence
 
@@ -47,7 +47,7 @@ class _Response:
 def leave_one_out(
     engine: str,
     K: np.ndarray,
-    likelihood: Ordinal,
+    likelihood: Likelihood,
     y: np.ndarray,
     weights: np.ndarray,
     approximation: Approximation,
@@ -79,7 +79,7 @@ def leave_one_out(
 def bound(
     engine: str,
     K: np.ndarray,
-    likelihood: Ordinal,
+    likelihood: Likelihood,
     y: np.ndarray,
     weights: np.ndarray,
     approximation: Approximation,
@@ -112,7 +112,7 @@ def bound(
 def _total(
     engine: str,
     K: np.ndarray,
-    likelihood: Ordinal,
+    likelihood: Likelihood,
     y: np.ndarray,
     weights: np.ndarray,
     a: Approximation,

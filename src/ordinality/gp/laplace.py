@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import scratch
 from .design import Design
+from .forms import Posterior, Prior, prior_of
 from .inference import Approximation
-from .likelihoods import Jet, Ordinal
-from .posterior import Factor, factorise
+from .likelihoods import Jet, Likelihood
 
 __all__ = ["laplace"]
 
@@ -27,7 +26,7 @@ __all__ = ["laplace"]
 # After a Newton step the next decrement is the square of the last; after a step with an old
 # factor only a fraction of it. The tolerance is tightened by this much to make up.
 _LINEAR = 1e-4
-_WORTH = 300  # rows from which a step with an old factor is much cheaper than a new factor
+_WORTH = 300  # rows of a factor from which a step with an old one is much cheaper
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,8 @@ class _Point:
 
 @dataclass(frozen=True)
 class _Problem:
-    K: np.ndarray
-    likelihood: Ordinal
+    K: Prior
+    likelihood: Likelihood
     y: np.ndarray
     weights: np.ndarray
 
@@ -55,7 +54,7 @@ class _Problem:
 def laplace(
     K: np.ndarray,
     design: Design,
-    likelihood: Ordinal,
+    likelihood: Likelihood,
     y: np.ndarray,
     *,
     weights: np.ndarray | None = None,
@@ -71,26 +70,23 @@ def laplace(
     the error of the mode.
     """
     weights = np.ones(len(y)) if weights is None else weights
-    problem = _Problem(design.covariance(K), likelihood, y, weights)
+    problem = _Problem(prior_of(design, K), likelihood, y, weights)
     alpha = np.zeros(len(y)) if start is None else start
     point = problem.at(problem.K @ alpha, alpha)
-    memory = scratch(len(problem.K), "factor")
     converged, n_iter, decrement = False, 0, np.inf
     while not converged and n_iter < max_iter:
         n_iter += 1
-        factor = factorise(problem.K, -point.jet.d2, memory)
-        point, full_step, decrement = _newton(problem, point, factor)
+        posterior = problem.K.given(-point.jet.d2)
+        point, full_step, decrement = _newton(problem, point, posterior)
         # A step that promises so little and is refused has met the rounding of the objective.
         converged = decrement < tol
-        if full_step and not converged and len(y) >= _WORTH:
-            point, decrement = _polished(problem, point, factor, decrement, _LINEAR * tol)
+        if full_step and not converged and problem.K.effort >= _WORTH:
+            point, decrement = _polished(problem, point, posterior, decrement, _LINEAR * tol)
             converged = decrement < _LINEAR * tol
-    factor = factorise(problem.K, -point.jet.d2, memory)
     return _approximation(
         problem,
-        design,
         point,
-        factor,
+        problem.K.given(-point.jet.d2),
         gradient,
         n_iter=n_iter + 1,
         converged=converged,
@@ -98,14 +94,15 @@ def laplace(
     )
 
 
-def _newton(problem: _Problem, point: _Point, factor: Factor) -> tuple[_Point, bool, float]:
+def _newton(
+    problem: _Problem, point: _Point, posterior: Posterior
+) -> tuple[_Point, bool, float]:
     """One damped step; whether it was full, and the squared decrement before it."""
-    f, alpha, sq, g = point.f, point.alpha, factor.sq, point.jet.d1
-    # Not b - sq B^-1 sq K b with b = W f + g: that subtracts numbers of size |f| / noise^2.
-    new_alpha = sq * factor.solve_plain(sq * f + g / sq)
-    d_alpha, d_f = new_alpha - alpha, problem.K @ new_alpha - f
+    f, alpha, g = point.f, point.alpha, point.jet.d1
+    new_f, new_alpha = posterior.moments(g - point.jet.d2 * f)
+    d_alpha, d_f = new_alpha - alpha, new_f - f
     decrement = max(float((g - alpha) @ d_f), 0.0)
-    full = problem.at(f + d_f, new_alpha)
+    full = problem.at(new_f, new_alpha)
     # Rounding of the objective itself, so that the last steps are not refused by noise.
     slack = 1e-13 * (1.0 + abs(point.objective))
     if full.objective >= point.objective + 1e-4 * decrement - slack:  # Armijo
@@ -114,12 +111,11 @@ def _newton(problem: _Problem, point: _Point, factor: Factor) -> tuple[_Point, b
 
 
 def _polished(
-    problem: _Problem, point: _Point, factor: Factor, decrement: float, enough: float
+    problem: _Problem, point: _Point, posterior: Posterior, decrement: float, enough: float
 ) -> tuple[_Point, float]:
     """Steps with the factor at hand, a tenth of the price of a new one, while they pay."""
     while decrement >= enough:
-        d_alpha = factor.solve(point.jet.d1 - point.alpha)
-        d_f = problem.K @ d_alpha
+        d_f, d_alpha = posterior.moments(point.jet.d1 - point.alpha)
         new_decrement = max(float((point.jet.d1 - point.alpha) @ d_f), 0.0)
         if new_decrement > 0.1 * decrement:
             break
@@ -145,27 +141,23 @@ def _search(problem: _Problem, point: _Point, d_f: np.ndarray, d_alpha: np.ndarr
 
 def _approximation(
     problem: _Problem,
-    design: Design,
     point: _Point,
-    factor: Factor,
+    posterior: Posterior,
     gradient: bool,
     **report: Any,
 ) -> Approximation:
-    K, jet, alpha = problem.K, point.jet, point.alpha
+    jet, alpha = point.jet, point.alpha
     tau = -jet.d2
-    log_evidence = point.objective - factor.half_log_det
-    factor = factor.inverted()
-    beta = factor.inverse_diagonal()
-    var = factor.variances(K, beta)
+    posterior = posterior.inverted()
+    beta, var = posterior.marginals()
     # Copies of a weighted observation: leaving one out removes 1/w of its site.
     copies = np.maximum(problem.weights, 1.0)
     lam = var / (1.0 - (1.0 - beta) / copies)
     sensitivity = 0.5 * var * jet.d3  # of -log|B| / 2 to the mode
-    K_s = K @ sensitivity
-    implicit = sensitivity - factor.sq * factor.solve_plain(factor.sq * K_s)
+    moved, implicit = posterior.moments(sensitivity)  # the mode, and its alpha
     ones = np.ones(len(alpha))
-    d_likelihood = problem.likelihood.pull(problem.y, jet, ones, K @ implicit, 0.5 * var)
-    G = design.pullback(factor.evidence_gradient(alpha, implicit)) if gradient else None
+    d_likelihood = problem.likelihood.pull(problem.y, jet, ones, moved, 0.5 * var)
+    G = posterior.evidence_gradient(alpha, implicit) if gradient else None
     return Approximation(
         tau=tau,
         nu=jet.d1 + tau * point.f,
@@ -174,7 +166,7 @@ def _approximation(
         alpha=alpha,
         cavity_mean=point.f - lam * alpha / copies,
         cavity_var=lam,
-        log_evidence=log_evidence,
+        log_evidence=point.objective - posterior.half_log_det,
         d_kernel=G,
         d_likelihood=d_likelihood,
         jet=jet,

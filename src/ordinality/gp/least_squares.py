@@ -128,7 +128,7 @@ class LeastSquares:
     def evaluate(self, theta: np.ndarray, start: None = None) -> Score:
         """Leave-one-out log probability, log prior and gradient: eq. 11, signs reversed."""
         kernel, noise, likelihood = self.model(theta)
-        K, t, w = kernel(self.X), self.y - self.centre, self.weights
+        K, t, w = kernel.lower(self.X), self.y - self.centre, self.weights
         factor = factorise(K, w / noise**2, out=scratch(len(t), "factor"))
         sq = factor.sq
         inverse, _ = lapack.dlauum(factor.inverted().upper, overwrite_c=1)  # Q = sq B^-1 sq
@@ -143,6 +143,8 @@ class LeastSquares:
         d_var = 0.5 * (d_mean * jet.d1 + w * jet.d2)
         on_diagonal = d_mean * out.by_diagonal[0] + d_var * out.by_diagonal[1]
         G = _kernel_gradient(inverse, sq, solution, on_diagonal, -d_mean * out.lever)
+        if not kernel.own_derivative:  # that would read one triangle only
+            _mirror(G)
         d_noise = np.diagonal(G) @ (1.0 / w)
         if out.by_noise is not None:
             d_noise += d_mean @ out.by_noise[0] + d_var @ out.by_noise[1]
@@ -201,8 +203,8 @@ def _kernel_gradient(
 ) -> np.ndarray:
     """dL/dK = -Q diag(on_diagonal) Q - (h solution' + solution h') / 2, h = Q on_solution.
 
-    ``inverse`` holds the upper triangle of B^-1. The matrix in the middle has both signs, so
-    the symmetric product, of n^3 flops, is made in two parts, and each of those in panels.
+    Upper triangle, from that of B^-1 in ``inverse``. The matrix in the middle has both signs,
+    so the symmetric product, of n^3 flops, is made in two parts, and each of those in panels.
     """
     n = len(sq)
     h = sq * blas.dsymv(1.0, inverse, sq * on_solution)
@@ -211,9 +213,8 @@ def _kernel_gradient(
         columns = np.flatnonzero(of_sign)
         for first in range(0, len(columns), _PANEL):
             panel = _scaled_columns(inverse, sq, root, columns[first : first + _PANEL])
-            G, beta = blas.dsyrk(sign, panel, beta=beta, c=G, lower=1, overwrite_c=1), 1.0
-    _finish(G, solution, h)
-    return G
+            G, beta = blas.dsyrk(sign, panel, beta=beta, c=G, overwrite_c=1), 1.0
+    return blas.dsyr2(-0.5, solution, h, a=G, overwrite_a=1)
 
 
 @loop
@@ -237,14 +238,11 @@ def _scaled_columns(inverse, sq, root, columns):
 
 
 @loop
-def _finish(G, a, b):
-    """Subtract (a b' + b a') / 2 from the lower triangle and mirror it, in place."""
-    n = a.size
-    block = 32  # both triangles are written; blocks keep the strided side in cache
-    for ib in range(0, n, block):
-        for jb in range(0, ib + 1, block):
+def _mirror(G):
+    """Copy the upper triangle to the lower one."""
+    n, block = len(G), 32  # blocks keep the strided side in cache
+    for jb in range(0, n, block):
+        for ib in range(0, jb + 1, block):
             for j in range(jb, min(jb + block, n)):
-                for i in range(max(ib, j), min(ib + block, n)):
-                    g = G[i, j] - 0.5 * (a[i] * b[j] + b[i] * a[j])
-                    G[i, j] = g
-                    G[j, i] = g
+                for i in range(ib, min(ib + block, j)):
+                    G[j, i] = G[i, j]

@@ -18,6 +18,7 @@ Chu & Ghahramani (2005), section 2.1; the parameters are those of their appendix
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -27,12 +28,17 @@ from ..levels import free_to_thresholds, thresholds_to_free
 from . import quadrature
 from .arrays import widened
 
-__all__ = ["Jet", "Ordinal"]
+__all__ = ["Jet", "Likelihood", "Ordinal"]
 
 _LINKS = {"probit": PROBIT, "logit": LOGIT}
 
 #: Where each kind of parameter is looked for: logarithms, but for the first threshold.
-_BOXES = {"noise": (-7.0, 3.0), "first_threshold": (-20.0, 20.0), "gap": (-8.0, 3.0)}
+_BOXES = {
+    "noise": (-7.0, 3.0),
+    "comparison_noise": (-7.0, 3.0),
+    "first_threshold": (-20.0, 20.0),
+    "gap": (-8.0, 3.0),
+}
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,34 @@ class Jet:
     def times(self, weights: np.ndarray) -> Jet:
         """The jet of the weighted function."""
         return Jet(self.rows[:JET] * weights)
+
+
+class Likelihood(Protocol):
+    """What engines and the search ask of the likelihood of all observations."""
+
+    @property
+    def noise(self) -> float | np.ndarray:
+        """Scale of the noise, of all observations or of each."""
+        ...
+
+    @property
+    def max_precision(self) -> float | np.ndarray: ...
+    @property
+    def theta(self) -> np.ndarray: ...
+    @property
+    def theta_kinds(self) -> tuple[str, ...]: ...
+    @property
+    def bounds(self) -> np.ndarray: ...
+    def with_theta(self, theta: np.ndarray) -> Self: ...
+    def point(self, y: np.ndarray, mean: np.ndarray) -> Jet: ...
+    def log_expected(
+        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, power: np.ndarray | None = None
+    ) -> Jet: ...
+    def expected_log(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> Jet: ...
+    def pull(self, y: np.ndarray, jet: Jet, *weights: np.ndarray) -> np.ndarray: ...
+    def only(self, which: slice | np.ndarray) -> Likelihood:
+        """The likelihood of some of the observations."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -194,6 +228,10 @@ class Ordinal:
         above = np.cumsum(shift_by_level[::-1])[::-1]  # levels k and higher
         gaps = np.diff(self.thresholds) * (own_by_level[1:-1] + above[2:])
         return np.concatenate([[by_noise, above[0]], gaps])
+
+    def only(self, which: slice | np.ndarray) -> Ordinal:
+        """The likelihood of some of the observations: the same for all."""
+        return self
 
     def _interval(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         edges = np.concatenate([[-np.inf], self.thresholds, [np.inf]])

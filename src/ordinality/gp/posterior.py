@@ -24,11 +24,11 @@ from scipy.linalg import blas, lapack
 
 from .._jit import loop
 
-__all__ = ["Factor", "Predictor", "factorise"]
+__all__ = ["Factor", "Predictor", "diagnosis", "factorise"]
 
 # sqrt(tau) is kept above this so that 0/0 cannot arise for a site that says nothing.
 _SMALLEST_ROOT = 1e-150
-_HALVED = (100, 450)  # rows between which a triangle is inverted by halves
+_HALVED = (100, 575)  # rows between which a triangle is inverted by halves
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,10 @@ def _inverse(upper: np.ndarray) -> np.ndarray:
 
 
 def factorise(K: np.ndarray, tau: np.ndarray, out: np.ndarray | None = None) -> Factor:
-    """Cholesky factor of ``I + sqrt(tau) K sqrt(tau)``, in the memory ``out`` if given."""
+    """Cholesky factor of ``I + sqrt(tau) K sqrt(tau)``, in the memory ``out`` if given.
+
+    Reads K at and below the diagonal only.
+    """
     n = len(tau)
     B = np.empty((n, n), order="F") if out is None else out
     sq = np.maximum(np.sqrt(tau), _SMALLEST_ROOT)
@@ -113,13 +116,13 @@ def factorise(K: np.ndarray, tau: np.ndarray, out: np.ndarray | None = None) -> 
     upper, info = lapack.dpotrf(B, clean=0, overwrite_a=1)
     half_log_det = float(np.sum(np.log(np.diagonal(upper)))) if info == 0 else np.inf
     if not np.isfinite(half_log_det):
-        raise FloatingPointError(_diagnosis(K, sq))
+        raise FloatingPointError(diagnosis(K, sq))
     return Factor(sq, upper, half_log_det)
 
 
-def _diagnosis(K: np.ndarray, sq: np.ndarray) -> str:
+def diagnosis(K: np.ndarray, sq: np.ndarray) -> str:
     """Why B, whose eigenvalues are at least one, could not be factorised."""
-    if not np.all(np.isfinite(K)):
+    if not np.all(np.isfinite(np.tril(K))):
         return "the kernel matrix holds values that are not finite; scale the features."
     ratio = float(np.max(np.diagonal(K) * sq**2))
     return (

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .posterior import factorise
+from .forms import Prior
 
 __all__ = ["swept"]
 
@@ -20,14 +20,14 @@ _Match = Callable[[int, float, float], tuple[float, float]]
 
 
 def swept(
-    K: np.ndarray, copies: np.ndarray, tau: np.ndarray, nu: np.ndarray, match: _Match
+    prior: Prior, copies: np.ndarray, tau: np.ndarray, nu: np.ndarray, match: _Match
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sites of one copy of each observation after a sweep over all of them.
 
     Parameters
     ----------
-    K : ndarray of shape (n, n)
-        Prior covariance.
+    prior : Prior
+        Of what the observations see.
     copies : ndarray of shape (n,)
         How often each site counts.
     tau, nu : ndarray of shape (n,)
@@ -35,17 +35,16 @@ def swept(
     match : callable
         Maps (observation, cavity mean, cavity variance) to the matched (precision, shift).
     """
-    factor = factorise(K, copies * tau)
-    mean = K @ factor.solve(copies * nu)
-    cov = factor.covariance(K)
+    mean, cov = prior.given(copies * tau).latent(copies * nu)
     tau, nu = tau.copy(), nu.copy()
     for first in range(0, len(tau), _BLOCK):
         block = np.arange(first, min(first + _BLOCK, len(tau)))
-        inner, local_mean = cov[np.ix_(block, block)], mean[block]
+        view = prior.view(block)
+        outer = view(cov).T  # covariance with what the block sees
+        inner, local_mean = view(outer), view(mean)
         d_tau, d_nu = _swept_block(
             block, inner.copy(), local_mean.copy(), copies, tau, nu, match
         )
-        outer = cov[:, block]
         middle = np.eye(len(block)) + d_tau[:, None] * inner
         mean = mean + outer @ np.linalg.solve(middle, d_nu - d_tau * local_mean)
         cov = cov - outer @ np.linalg.solve(middle, d_tau[:, None] * outer.T)

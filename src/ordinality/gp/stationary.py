@@ -21,7 +21,7 @@ from ordinality._jit import loop
 from ordinality.gp.algebra import Kernel
 from ordinality.gp.arrays import Array, by_rows, matrix
 
-__all__ = ["Gaussian", "Matern", "RationalQuadratic", "symmetric"]
+__all__ = ["Gaussian", "Matern", "RationalQuadratic", "exponentials", "symmetric"]
 
 _ROWS = 64  # of a block: the flat optimum between 32 and 128, for n from 500 to 4000
 
@@ -46,23 +46,30 @@ class _Stationary(Kernel):
         return _by_products(Z, W)
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
-        X = matrix(X)
-        other = X if Y is None else matrix(Y)
-        Z = self._scaled(X, other)
-        W = Z if Y is None else self._scaled(other, other)
-        exponents = self._exponents(Z, W)
-        K = np.empty((len(Z), len(W)))
-        for rows in _row_blocks(len(K)):
-            columns = slice(0, rows.stop if Y is None else len(W))
-            self._fill(K, rows, columns, exponents(rows, columns))
-            if Y is None:
-                _mirror(K, rows.start, rows.stop)  # while they are in cache
         if Y is None:
-            np.fill_diagonal(K, 1.0)
+            return self._among(matrix(X))
+        X, Y = matrix(X), matrix(Y)
+        exponents = self._exponents(self._scaled(X, Y), self._scaled(Y, Y))
+        K, columns = np.empty((len(X), len(Y))), slice(len(Y))
+        for rows in _row_blocks(len(X)):
+            self._fill(K, rows, exponents(rows, columns), 1.0, lower=False)
         return K
 
-    def _fill(self, K: Array, rows: slice, columns: slice, t: Array) -> None:
-        K[rows, columns] = self._profile(t)
+    def _among(self, X: Array, scale: float = 1.0, mirrored: bool = True) -> Array:
+        """``scale`` times the covariance of the rows of `X` with each other."""
+        Z = self._scaled(X, X)
+        exponents = self._exponents(Z, Z)
+        K = np.empty((len(Z), len(Z)))
+        for rows, columns in _lower_blocks(len(Z)):
+            self._fill(K, rows, exponents(rows, columns), scale, lower=True)
+            if mirrored:
+                _mirror(K, rows.start, rows.stop)  # while they are in cache
+        K.flat[:: len(K) + 1] = scale
+        return K
+
+    def _fill(self, K: Array, rows: slice, t: Array, scale: float, lower: bool) -> None:
+        """Set the first columns of a band, or as much of them as is below the diagonal."""
+        np.multiply(self._profile(t), scale, out=K[rows, : t.shape[1]])
 
     def diag(self, X: ArrayLike) -> Array:
         return np.ones(len(matrix(X)))
@@ -84,28 +91,30 @@ class _Stationary(Kernel):
         below the diagonal, or ``2 (r + c) @ z**2 - 4 z' M z`` by its row and column sums.
         The diagonal, where derivatives vanish, stays out: it would only cancel.
         """
-        Z1 = np.column_stack([Z, np.ones(len(Z))])
-        S, c = np.empty_like(Z1), np.zeros(len(Z1))
-        further = np.zeros(self.n_theta - np.size(self.length_scale))
+        S, c = np.empty_like(Z), np.zeros(len(Z))
+        further = np.zeros(len(self.learnt) - 1)
         for rows, columns in _lower_blocks(len(Z)):
             first, *others = weights(rows, columns)
             whole = len(first) == len(G)
             M = np.empty((rows.stop - rows.start, columns.stop)) if whole else first
             _below_diagonal(G, first, M, c)
-            S[rows] = M @ Z1[columns]
+            np.matmul(M, Z[columns], out=S[rows])
             for i, other in enumerate(others):
                 sums = np.zeros(len(c))
                 _below_diagonal(G, other, M, sums)
                 further[i] += 2 * sums.sum()
-        each = 2 * ((S[:, -1] + c) @ Z**2 - 2 * np.einsum("il,il->l", Z, S[:, :-1]))
+        each = _squared_differences(Z, S, c)
         shared = each if np.ndim(self.length_scale) else [each.sum()]
         return np.concatenate([shared, further]), float(c.sum())
 
     def _scaled(self, X: Array, reference: Array) -> Array:
-        """Rows of `X` in units of the length scales, seen from the centre of `reference`."""
-        self.check(X.shape[1])
-        # Distances come from squares and products, whose digits a large offset would eat.
-        return (X - reference.mean(axis=0)) / self.length_scale
+        """Rows of `X` in units of the length scales, seen from the centre of `reference`.
+
+        Two columns follow the features: half the square of each row's length, and ones.
+        """
+        self.check(d := X.shape[1])
+        X, reference = np.ascontiguousarray(X), np.ascontiguousarray(reference)
+        return _scaled_rows(X, reference, np.full(d, self.length_scale))
 
     def feature_relevance(self, d: int) -> Array:
         self.check(d)
@@ -132,16 +141,21 @@ class Gaussian(_Stationary):
     array([4.  , 0.25])
     """
 
-    own_derivative = True
+    @property
+    def own_derivative(self) -> bool:
+        return True
+
+    def lower(self, X: ArrayLike, scale: float = 1.0) -> Array:
+        return self._among(matrix(X), scale, mirrored=False)
 
     def _exponents(self, Z: Array, W: Array) -> Callable[[slice, slice], Array]:
-        return _by_products(Z, W, clipped=False)  # `_exp` does that
+        return _by_products(Z, W, clipped=False)  # `exponentials` does that
 
-    def _fill(self, K: Array, rows: slice, columns: slice, t: Array) -> None:
-        _exp(t, K, rows.start)
+    def _fill(self, K: Array, rows: slice, t: Array, scale: float, lower: bool) -> None:
+        exponentials(t, K, rows.start, scale, lower)
 
     def _weights(self, t: Array) -> tuple[Array, ...]:
-        _exp(t, t, 0)
+        exponentials(t, t, 0, 1.0, False)
         return (t,)
 
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
@@ -190,6 +204,7 @@ class Matern(_Stationary):
             return _by_products(Z, W)
         # exp(-r) has a kink at r = 0: an error of 1e-16 in r**2, harmless elsewhere, would be
         # one of 1e-8 in k between equal rows. So square differences, not products.
+        Z, W = Z[:, :-2], W[:, :-2]
         return lambda rows, columns: -0.5 * cdist(Z[rows], W[columns], "sqeuclidean")
 
     def _scaled_distance(self, t: Array) -> Array:
@@ -253,13 +268,11 @@ class RationalQuadratic(_Stationary):
 
 def _by_products(Z: Array, W: Array, clipped: bool = True) -> Callable[[slice, slice], Array]:
     """``t_ij = -|z_i - w_j|**2 / 2 = z_i @ w_j - |z_i|**2 / 2 - |w_j|**2 / 2``, one product."""
-    half_z = 0.5 * np.einsum("il,il->i", Z, Z)
-    half_w = half_z if W is Z else 0.5 * np.einsum("il,il->i", W, W)
-    left = np.column_stack([Z, half_z, np.ones(len(Z))])
-    right = np.column_stack([W, -np.ones(len(W)), -half_w]).T
+    right = W.copy()
+    right[:, -2], right[:, -1] = -1.0, -W[:, -2]
 
     def block(rows: slice, columns: slice) -> Array:
-        t = left[rows] @ right[:, columns]
+        t = Z[rows] @ right[columns].T
         # Rounding may leave a small positive number.
         return np.minimum(t, 0.0, out=t) if clipped else t
 
@@ -287,6 +300,24 @@ def _row_blocks(n: int) -> Iterator[slice]:
 
 
 @loop
+def _scaled_rows(X, reference, scale):
+    n, d = X.shape
+    # Distances come from squares and products, whose digits a large offset would eat.
+    centre = np.zeros(d)
+    for i in range(len(reference)):
+        centre += reference[i]
+    centre /= len(reference)
+    Z = np.ones((n, d + 2))
+    for i in range(n):
+        square = 0.0
+        for j in range(d):
+            Z[i, j] = (X[i, j] - centre[j]) / scale[j]
+            square += Z[i, j] ** 2
+        Z[i, d] = 0.5 * square
+    return Z
+
+
+@loop
 def _below_diagonal(G, W, M, sums):
     """M = G * W below the diagonal in a band of rows; its column sums are added to ``sums``.
 
@@ -302,6 +333,18 @@ def _below_diagonal(G, W, M, sums):
             sums[j] += M[i, j]
         for j in range(start + i, width):
             M[i, j] = 0.0
+
+
+@loop
+def _squared_differences(Z, S, c):
+    """2 (r + c) @ z**2 - 4 z' M z for each feature; S = M Z, whose last column is r."""
+    n, d = Z.shape[0], Z.shape[1] - 2
+    total = np.zeros(d)
+    for i in range(n):
+        both = S[i, d + 1] + c[i]
+        for j in range(d):
+            total[j] += 2.0 * Z[i, j] * (both * Z[i, j] - 2.0 * S[i, j])
+    return total
 
 
 @loop
@@ -326,18 +369,19 @@ _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (
 
 
 @loop
-def _exp(t, K, start):
-    """Exponentials of a band of exponents, to the last digit but one, into K from row `start`.
+def exponentials(t, K, start, scale, lower):
+    """`scale` times the exponentials of a band of exponents, into K from row `start`.
 
-    Exponents above zero are taken for zero; `t` is overwritten.
+    Exact to the last digit but one. Exponents above zero are taken for zero; those at or above
+    the diagonal of K are left out if `lower`. `t` is overwritten.
 
     NumPy takes entries one by one where the processor has no AVX-512, in 5 ns each; these
     loops are vectorised by the compiler for whatever there is, in 2 ns with AVX2.
     """
-    rows, columns = t.shape
-    power = np.empty(columns)
+    power = np.empty(t.shape[1])
     bits = power.view(np.int64)
-    for i in range(rows):
+    for i in range(len(t)):
+        columns = start + i if lower else t.shape[1]
         for j in range(columns):
             x = min(max(t[i, j], _LEAST), 0.0)
             shifted = x * _LOG2_E + _ROUND
@@ -353,4 +397,4 @@ def _exp(t, K, start):
         for j in range(columns):
             bits[j] = (bits[j] << 52) + _BIAS
         for j in range(columns):
-            K[start + i, j] = t[i, j] * power[j]
+            K[start + i, j] = scale * (t[i, j] * power[j])

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import scratch
 from .design import Design
+from .forms import Posterior, Prior, prior_of
 from .inference import Approximation, Settled, settle
-from .likelihoods import Jet, Ordinal
-from .posterior import Factor, factorise
+from .likelihoods import Jet, Likelihood
 
 __all__ = ["divergence", "variational"]
 
@@ -27,7 +26,7 @@ __all__ = ["divergence", "variational"]
 class _Visit:
     """The posterior under some sites and what the likelihood says under it."""
 
-    factor: Factor  # inverted
+    posterior: Posterior  # inverted
     mean: np.ndarray
     alpha: np.ndarray
     beta: np.ndarray
@@ -40,7 +39,7 @@ class _Visit:
 def variational(
     K: np.ndarray,
     design: Design,
-    likelihood: Ordinal,
+    likelihood: Likelihood,
     y: np.ndarray,
     *,
     weights: np.ndarray | None = None,
@@ -51,33 +50,28 @@ def variational(
 ) -> Approximation:
     """Variational posterior; ``log_evidence`` is its lower bound. Parameters as for `ep`."""
     weights = np.ones(len(y)) if weights is None else weights
-    C, noise, n = design.covariance(K), likelihood.noise, len(y)
-    memory = scratch(len(C), "factor")
-    scale = np.concatenate(
-        [np.full(n, noise**2), np.full(n, noise)]
-    )  # makes sites dimensionless
+    prior, noise = prior_of(design, K), np.broadcast_to(likelihood.noise, len(y))
+    scale = np.concatenate([noise**2, noise])  # makes sites dimensionless
 
     def visit(x: np.ndarray) -> _Visit:
         tau, nu = np.split(x / scale, 2)
-        factor = factorise(C, tau, memory)
-        alpha = factor.solve(nu)
-        mean = C @ alpha
-        factor = factor.inverted()
-        beta = factor.inverse_diagonal()
-        var = factor.variances(C, beta)
+        posterior = prior.given(tau)
+        mean, alpha = posterior.moments(nu)
+        posterior = posterior.inverted()
+        beta, var = posterior.marginals()
         jet = likelihood.expected_log(y, mean, var).times(weights)
         proposal = np.concatenate([-jet.d2, jet.d1 - jet.d2 * mean]) * scale
         gaps = noise * np.abs(alpha - jet.d1), noise**2 * np.abs(tau + jet.d2)
         residual = float(np.max(np.maximum(*gaps) / np.maximum(weights, 1.0)))
-        return _Visit(factor, mean, alpha, beta, var, jet, proposal, residual)
+        return _Visit(posterior, mean, alpha, beta, var, jet, proposal, residual)
 
-    x = _first_sites(C, likelihood, y, weights, scale) if start is None else start
+    x = _first_sites(prior, likelihood, y, weights, scale) if start is None else start
     ceiling = weights * likelihood.max_precision * noise**2
     copies = np.maximum(weights, 1.0)
     settled = settle(
         visit, x, ceiling=ceiling, copies=copies, mixing=0.5, tol=tol, max_iter=max_iter
     )
-    return _approximation(design, likelihood, y, weights, settled, scale, gradient)
+    return _approximation(likelihood, y, weights, settled, scale, gradient)
 
 
 def divergence(
@@ -88,18 +82,17 @@ def divergence(
 
 
 def _first_sites(
-    C: np.ndarray, likelihood: Ordinal, y: np.ndarray, weights: np.ndarray, scale: np.ndarray
+    prior: Prior, likelihood: Likelihood, y: np.ndarray, weights: np.ndarray, scale: np.ndarray
 ) -> np.ndarray:
     """EP's sites with the prior as cavity."""
     mu = np.zeros(len(y))
-    jet = likelihood.log_expected(y, mu, np.ascontiguousarray(np.diagonal(C)))
+    jet = likelihood.log_expected(y, mu, prior.diagonal)
     tau, nu = -jet.d2 / jet.shrink, jet.d1 / jet.shrink
     return np.concatenate([weights * tau, weights * nu]) * scale
 
 
 def _approximation(
-    design: Design,
-    likelihood: Ordinal,
+    likelihood: Likelihood,
     y: np.ndarray,
     weights: np.ndarray,
     settled: Settled[_Visit],
@@ -111,13 +104,11 @@ def _approximation(
     copies = np.maximum(weights, 1.0)
     lam = state.var / (1.0 - (1.0 - state.beta) / copies)
     bound = float(state.jet.value.sum()) - divergence(
-        state.factor.half_log_det, state.beta, state.alpha, state.mean
+        state.posterior.half_log_det, state.beta, state.alpha, state.mean
     )
     ones, zero = np.ones(len(y)), np.zeros(len(y))
     d_likelihood = likelihood.pull(y, state.jet, ones)
-    G = None
-    if gradient:
-        G = design.pullback(state.factor.evidence_gradient(state.alpha, zero))
+    G = state.posterior.evidence_gradient(state.alpha, zero) if gradient else None
     return Approximation(
         tau=tau,
         nu=nu,

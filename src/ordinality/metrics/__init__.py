@@ -10,6 +10,8 @@ place unless it is listed: from 1 to 5 is one step if only they occur, and four 
 ``sample_weight`` counts a row that many times. A number that the data do not define, such as a
 correlation with a constant, is NaN.
 
+`pair_error` and `top_k_overlap` are of comparisons and of utilities, which are numbers.
+
 `scorer` turns a name into what scikit-learn's ``scoring=`` wants, and finds the order itself.
 """
 
@@ -31,6 +33,7 @@ from ordinality.metrics.probabilities import (
     ranked_probability_score,
     reliability,
 )
+from ordinality.metrics.rankings import pair_error, top_k_overlap
 from ordinality.metrics.scoring import Scorer, scorer
 
 __all__ = [
@@ -44,10 +47,12 @@ __all__ = [
     "mean_absolute_error",
     "off_by_one_accuracy",
     "ordinal_c_index",
+    "pair_error",
     "quadratic_kappa",
     "ranked_probability_score",
     "reliability",
     "scorer",
     "spearman",
+    "top_k_overlap",
     "zero_one_error",
 ]

@@ -1,0 +1,83 @@
+"""What estimators with free parameters share: the prior, the search, and what to say of it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from ..gp.hyperpriors import hyperprior
+from ..gp.search import Fit, maximise, scattered
+from ._threads import one_pool, thread_map
+
+__all__ = ["Learner"]
+
+
+class Learner:
+    """An estimator that maximises a criterion over the free parameters of a problem."""
+
+    hyperprior: Any
+    optimizer: str | None
+    restarts: int
+    max_evaluations: int
+    random_state: Any
+    n_jobs: int | None
+    fit_: Fit[Any]
+
+    def _prior(self, problem: Any) -> Any:
+        return hyperprior(self.hyperprior, problem.theta, problem.kinds)
+
+    def _starts(self, problem: Any, rng: np.random.Generator) -> list[np.ndarray]:
+        """Where learning starts besides the problem's own theta."""
+        return scattered(problem, self.restarts, rng)
+
+    def _learn(self, problem: Any, coarse_to_fine: bool) -> Fit[Any]:
+        if self.optimizer is None:
+            with one_pool(len(problem.y)):
+                found = problem.evaluate(problem.theta)
+            return Fit(problem, found, 1, ((len(problem.y), 1),), True)
+        seed = 0 if self.random_state is None else self.random_state
+        rng = np.random.default_rng(check_random_state(seed).randint(2**31))
+        starts = self._starts(problem, rng)
+        return maximise(
+            problem,
+            starts=starts,
+            coarse_to_fine=coarse_to_fine,
+            max_evaluations=self.max_evaluations,
+            mapper=thread_map(self.n_jobs) if starts else map,
+            hold=one_pool,
+            rng=rng,
+        )
+
+    def _at(self, theta: Any) -> tuple[Fit[Any], np.ndarray]:
+        """The fit, and a checked theta (its own if None)."""
+        check_is_fitted(self)
+        best = self.fit_.best.theta
+        theta = best if theta is None else np.asarray(theta, dtype=np.float64)
+        if theta.shape != best.shape:
+            names = ", ".join(self.fit_.problem.kinds)
+            raise ValueError(f"theta has shape {theta.shape}, wanted {best.shape}: {names}.")
+        return self.fit_, theta
+
+    def _warn_of_unsettled(self, inference: str, tol: float, stacklevel: int = 4) -> None:
+        a = self.fit_.best.approximation
+        warnings.warn(
+            f"{inference} stopped after {a.n_iter} iterations with sites still off by "
+            f"{a.residual:.1e} (tol={tol:.0e}); the model is usable but its evidence "
+            "is approximate. Raise max_iter or tol, or try inference='laplace'.",
+            ConvergenceWarning,
+            stacklevel=stacklevel,
+        )
+
+    def _warn_of_cut_search(self, criterion: str) -> None:
+        warnings.warn(
+            f"learning stopped after {self.fit_.n_evaluations} evaluations while {criterion} "
+            "was still rising; the best model found is kept. Raise max_evaluations, or start "
+            "from a better kernel.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,129 @@
+"""Items that have features and a character of their own.
+
+Features rarely say all about an item. An independent effect of each, added to the function of
+the features, lets answers about an item speak for that item alone; its variance, learnt with
+the rest, says how much of the utilities the features leave unexplained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .algebra import Kernel
+from .arrays import BOXES, Array, matrix, widened
+
+__all__ = ["PerItem"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PerItem(Kernel):
+    """``kernel`` of the features, plus ``variance`` where both rows are the same item.
+
+    The last column of the inputs numbers the items; a negative number is an item unlike any
+    other.
+
+    Parameters
+    ----------
+    kernel : Kernel or None
+        Of the columns before the last. None: items without features, whose variance is one and
+        not learnt, for the noise sets the scale.
+    variance : float, default=1.0
+        Of the effect that each item has of its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinality.gp.items import PerItem
+    >>> from ordinality.kernels import Constant
+    >>> items = np.array([[0.3, 0], [0.3, 1], [0.3, -1]])
+    >>> PerItem(Constant(2.0), 0.5)(items, items)
+    array([[2.5, 2. , 2. ],
+           [2. , 2.5, 2. ],
+           [2. , 2. , 2. ]])
+    """
+
+    kernel: Kernel | None
+    variance: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.variance < np.inf:
+            raise ValueError(f"PerItem needs variance positive, got {self.variance!r}.")
+
+    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
+        X = matrix(X)
+        if Y is not None:
+            Y = matrix(Y)
+            same = np.equal.outer(X[:, -1], Y[:, -1]) & (X[:, -1] >= 0)[:, None]
+            K = self._features(X, Y)
+            K[same] += self.variance
+            return K
+        K = self._features(X)
+        K[self._same(X[:, -1])] += self.variance
+        return K
+
+    def _features(self, X: Array, Y: Array | None = None) -> Array:
+        if self.kernel is None:
+            return np.zeros((len(X), len(X if Y is None else Y)))
+        return self.kernel(X[:, :-1], None if Y is None else Y[:, :-1])
+
+    def _same(self, number: Array) -> Any:
+        """Where two rows of one table are the same item, as an index."""
+        if len(np.unique(number[number >= 0])) == np.sum(number >= 0):
+            return np.diag_indices(len(number))
+        same = np.equal.outer(number, number) & (number >= 0)
+        np.fill_diagonal(same, True)
+        return same
+
+    def diag(self, X: ArrayLike) -> Array:
+        X = matrix(X)
+        features = 0.0 if self.kernel is None else self.kernel.diag(X[:, :-1])
+        return np.full(len(X), self.variance) + features
+
+    def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
+        if self.kernel is None:
+            return np.zeros(0)
+        X = matrix(X)
+        same = self._same(X[:, -1])
+        if K is not None:
+            K = K.copy()
+            K[same] -= self.variance
+        inner = self.kernel.pullback(X[:, :-1], G, K)
+        return np.append(inner, self.variance * G[same].sum())
+
+    @property
+    def theta(self) -> Array:
+        if self.kernel is None:
+            return np.zeros(0)
+        return np.append(self.kernel.theta, np.log(self.variance))
+
+    def with_theta(self, theta: ArrayLike) -> Self:
+        theta = self._fitting(theta)
+        if self.kernel is None:
+            return self
+        variance = float(np.exp(theta[-1]))
+        return replace(self, kernel=self.kernel.with_theta(theta[:-1]), variance=variance)
+
+    @property
+    def theta_kinds(self) -> tuple[str, ...]:
+        return () if self.kernel is None else (*self.kernel.theta_kinds, "variance")
+
+    @property
+    def theta_names(self) -> list[str]:
+        return [] if self.kernel is None else [*self.kernel.theta_names, "item_variance"]
+
+    @property
+    def bounds(self) -> Array:
+        if self.kernel is None:
+            return np.zeros((0, 2))
+        own = widened([BOXES["variance"]], self.theta[-1:])
+        return np.concatenate([self.kernel.bounds, own])
+
+    def feature_relevance(self, d: int) -> Array:
+        return np.zeros(d) if self.kernel is None else self.kernel.feature_relevance(d)
+
+    def __repr__(self) -> str:
+        return f"PerItem({self.kernel!r}, variance={self.variance!r})"

@@ -1,0 +1,119 @@
+"""The two forms of the posterior against plain inverses and against one another."""
+
+import numpy as np
+import pytest
+
+from ordinality.gp import forms
+from ordinality.gp.design import Differences, Direct, Rows
+from ordinality.gp.forms import Dense, Whitened, prior_of
+from ordinality.kernels import Gaussian
+
+N, M = 150, 260  # a factor is divided by halves from 120 rows on
+
+each_form = pytest.mark.parametrize("form", [Dense, Whitened])
+
+
+@pytest.fixture(scope="module")
+def problem():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 3))
+    pairs = np.array([rng.choice(N, 2, replace=False) for _ in range(M - 20)])
+    rows = Rows.stacked([Differences(pairs, N), Rows.direct(rng.integers(N, size=20), N)])
+    K = 2.0 * Gaussian(0.9)(X) + 0.3 * np.eye(N)
+    return rows, K, rng.uniform(0.01, 4.0, M), rng.normal(size=M)
+
+
+@pytest.fixture(scope="module")
+def written_out(problem):
+    """A, the posterior covariance of the latent values, and G, by plain inverses."""
+    rows, K, tau, _ = problem
+    A = rows.see(np.eye(N))
+    cov = np.linalg.inv(np.linalg.inv(K) + A.T @ (tau[:, None] * A))
+    return A, cov, A.T @ np.linalg.inv(A @ K @ A.T + np.diag(1 / tau)) @ A
+
+
+@each_form
+def test_moments_are_those_of_the_written_out_posterior(problem, written_out, form):
+    rows, K, tau, nu = problem
+    A, cov, _ = written_out
+    prior = form.of(rows, K)
+    expected = A @ cov @ A.T @ nu
+    for ready in (False, True):  # one after the other: they share their memory
+        posterior = prior.given(tau).inverted() if ready else prior.given(tau)
+        mean, alpha = posterior.moments(nu)
+        np.testing.assert_allclose(mean, expected, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(alpha, nu - tau * expected, rtol=0, atol=1e-11)
+    beta, var = posterior.marginals()
+    np.testing.assert_allclose(var, np.diag(A @ cov @ A.T), rtol=1e-10)
+    np.testing.assert_allclose(beta, 1 - tau * var, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(prior @ nu, A @ K @ A.T @ nu, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(prior.diagonal, np.diag(A @ K @ A.T), rtol=1e-12)
+
+
+@each_form
+def test_determinant_and_gradient_are_those_of_the_written_out_posterior(
+    problem, written_out, form
+):
+    rows, K, tau, nu = problem
+    A, cov, G = written_out
+    posterior = form.of(rows, K).given(tau)
+    half_log_det = 0.5 * (np.linalg.slogdet(K)[1] - np.linalg.slogdet(cov)[1])
+    assert posterior.half_log_det == pytest.approx(half_log_det, abs=1e-10)
+    alpha, v = A.T @ nu, A.T @ tau
+    expected = np.outer(alpha, alpha) + np.outer(alpha, v) + np.outer(v, alpha) - G
+    found = posterior.inverted().evidence_gradient(nu, tau)
+    np.testing.assert_allclose(found, 0.5 * expected, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found, found.T, rtol=0, atol=1e-13)
+
+
+@each_form
+def test_a_view_of_the_latent_vector_is_what_a_block_sees(problem, written_out, form):
+    rows, K, tau, nu = problem
+    A, cov, _ = written_out
+    prior, block = form.of(rows, K), np.array([3, 250, 7])
+    mean, covariance = prior.given(tau).latent(nu)
+    view = prior.view(block)
+    np.testing.assert_allclose(view(mean), A[block] @ cov @ A.T @ nu, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(
+        view(view(covariance).T), A[block] @ cov @ A[block].T, rtol=0, atol=1e-11
+    )
+
+
+def test_a_singular_prior_is_whitened_without_jitter(problem):
+    rows, _, tau, nu = problem
+    X = np.linspace(0, 1, N)[:, None]
+    K = 2.0 * Gaussian(0.5)(X)  # of numerical rank ten or so
+    K[:, 9], K[9, :] = K[:, 4], K[4, :]  # and an item twice
+    K[9, 9] = K[4, 4]
+    prior = Whitened.of(rows, K)
+    ordered = K[np.ix_(prior.order, prior.order)]
+    U = np.triu(prior.upper)
+    np.testing.assert_allclose(U @ U.T, ordered, rtol=0, atol=1e-12)
+    assert np.linalg.matrix_rank(K) < 20
+    one, other = (form.of(rows, K).given(tau).inverted() for form in (Dense, Whitened))
+    assert one.half_log_det == pytest.approx(other.half_log_det, abs=1e-9)
+    for ours, theirs in zip(one.moments(nu), other.moments(nu), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
+
+
+def test_the_form_is_chosen_by_size():
+    K = np.eye(4)
+    few, many = (Differences([[0, 1]] * m, 4) for m in (6, 7))
+    assert isinstance(prior_of(few, K), Dense)
+    assert isinstance(prior_of(many, K), Whitened)
+    assert isinstance(prior_of(Direct(), K), Dense)
+
+
+def test_a_kernel_that_is_not_finite_is_refused_in_either_form(monkeypatch):
+    K, design = np.full((3, 3), np.nan), Differences([[0, 1], [1, 2]], 3)
+    for tall in (0.0, 9.0):
+        monkeypatch.setattr(forms, "_TALL", tall)
+        with pytest.raises(FloatingPointError, match="not finite; scale the features"):
+            prior_of(design, K).given(np.ones(2))
+
+
+def test_noise_with_no_digits_left_is_refused():
+    K, design = 1e200 * np.eye(3), Differences([[0, 1], [1, 2]] * 3, 3)
+    refused = pytest.raises(FloatingPointError, match="raise the noise or lower")
+    with np.errstate(over="ignore"), refused:
+        prior_of(design, K).given(np.full(6, 1e200))
