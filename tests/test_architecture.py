@@ -39,7 +39,7 @@ HOMES = {
     "dask": {"distributed"},
     "distributed": {"distributed"},
     "click": {"cli"},
-    "rich": {"cli"},
+    "rich": {"cli", "estimators"},
     "starlette": {"web"},
     "sqlalchemy": {"web"},
     "pickle": set(),

@@ -8,11 +8,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ordinality import kernels, levels, metrics
+    from ordinality import elicitation, kernels, levels, metrics
     from ordinality.estimators import (
+        LabelRankingSVM,
         LeastSquaresOrdinalGP,
         OrdinalBoost,
         OrdinalGP,
+        OrdinalSVM,
+        OrdinalSVMCV,
+        PreferenceSVM,
         RankBoost,
         RoundedRegressor,
     )
@@ -20,22 +24,31 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "LabelRankingSVM",
     "LeastSquaresOrdinalGP",
     "OrdinalBoost",
     "OrdinalGP",
+    "OrdinalSVM",
+    "OrdinalSVMCV",
+    "PreferenceSVM",
     "RankBoost",
     "RoundedRegressor",
     "__version__",
+    "elicitation",
     "kernels",
     "levels",
     "metrics",
 ]
 
-_MODULES = {"kernels", "levels", "metrics"}
+_MODULES = {"elicitation", "kernels", "levels", "metrics"}
 _ESTIMATORS = {
+    "LabelRankingSVM",
     "LeastSquaresOrdinalGP",
     "OrdinalBoost",
     "OrdinalGP",
+    "OrdinalSVM",
+    "OrdinalSVMCV",
+    "PreferenceSVM",
     "RankBoost",
     "RoundedRegressor",
 }

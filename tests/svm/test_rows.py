@@ -112,3 +112,13 @@ def test_rows_are_computed_ahead_only_while_there_is_room():
     cache.fetch(np.arange(cache.ahead))
     cache.fetch(np.arange(100, 100 + cache.ahead))
     assert cache.ahead == 1
+
+
+def test_rows_of_features_are_their_products():
+    X = np.random.default_rng(0).normal(size=(7, 3))
+    rows, K = KernelRows.of_features(X), X @ X.T
+    some, beta = np.array([4, 1]), np.arange(7.0)
+    np.testing.assert_allclose(rows.block(some, np.arange(7)), K[some])
+    np.testing.assert_allclose(rows.diag, np.diag(K))
+    np.testing.assert_allclose(rows.times(beta), K @ beta)
+    np.testing.assert_allclose(rows.times(beta, some), K[some] @ beta)

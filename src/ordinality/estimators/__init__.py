@@ -1,14 +1,21 @@
 """Estimators in scikit-learn's manner: validate, encode, call the workshop, keep the result."""
 
 from .boosting import OrdinalBoost, RankBoost
+from .label_ranking_svm import LabelRankingSVM
 from .least_squares import LeastSquaresOrdinalGP
 from .ordinal_gp import OrdinalGP
+from .preference_svm import PreferenceSVM
 from .rounded import RoundedRegressor
+from .svm import OrdinalSVM, OrdinalSVMCV
 
 __all__ = [
+    "LabelRankingSVM",
     "LeastSquaresOrdinalGP",
     "OrdinalBoost",
     "OrdinalGP",
+    "OrdinalSVM",
+    "OrdinalSVMCV",
+    "PreferenceSVM",
     "RankBoost",
     "RoundedRegressor",
 ]

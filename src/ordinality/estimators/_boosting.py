@@ -16,13 +16,12 @@ from .. import levels as _levels
 from ..boosting.ensemble import Ensemble
 from ..boosting.learners import Trainer
 from ._learners import check_learner, trainer
-from ._link import OrdinalLink, agreeing, aligned, learn_link, out_of_fold
 from ._margins import MarginMixin
-from ._ordinal import SometimesProbabilistic
 from ._rows import Rows
 from ._scaling import Scaling
+from ._scored import ScoredClassifier
 from ._stopping import Watch, first_rounds, held_out
-from ._threads import one_pool, thread_map
+from ._threads import one_pool
 from ._validation import check_choices, check_positive, check_weights, check_whole, rows_of
 
 __all__ = ["ThresholdedEnsemble"]
@@ -30,7 +29,7 @@ __all__ = ["ThresholdedEnsemble"]
 _DEEPEST = 12  # of a tree: its sums over bins take 4 kB a leaf
 
 
-class ThresholdedEnsemble(MarginMixin, SometimesProbabilistic):
+class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
     """A weighted vote of confidence functions, cut into levels by ordered thresholds.
 
     Subclasses say how to boost (`_boost`), by which error held-out rows are judged
@@ -44,13 +43,11 @@ class ThresholdedEnsemble(MarginMixin, SometimesProbabilistic):
     updates: int
     bins: int | None
     standardize: bool
-    calibration_folds: int | None
     validation_fraction: Any
     patience: int
     tol: Any
     warm_start: bool
     random_state: Any
-    n_jobs: int | None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the confidence functions, their weights and the thresholds.
@@ -90,22 +87,6 @@ class ThresholdedEnsemble(MarginMixin, SometimesProbabilistic):
             self._calibrate(rows, coach)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Level between whose thresholds the score falls.
-
-        By score alone: the probabilities, which are calibrated apart, have no part in it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        y : ndarray of shape (n,)
-        """
-        ranks = _levels.rank_from_scores(self.predict_score(X), self.thresholds_)
-        return self._order.decode(ranks)
-
     def predict_score(self, X: Any) -> np.ndarray:
         """The vote, ``H(x) = sum_t weights_[t] learners_[t](x)``, which the thresholds cut.
 
@@ -120,23 +101,6 @@ class ThresholdedEnsemble(MarginMixin, SometimesProbabilistic):
         """
         X = self._checked(X)
         return self.ensemble_.score(X)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Scores as scikit-learn expects them; see `predict_score` for the vote itself.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        scores : ndarray of shape (n,) or (n, K)
-            For each class (in the order of ``classes_``) how far the vote lies inside its
-            interval, negative outside: the smaller of the two margins that a row of that class
-            would have. Largest for the class predicted. With two levels the vote beyond the
-            threshold, positive for ``classes_[1]``.
-        """
-        return self._decision(self.predict_score(X), self.thresholds_)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predictions after each round; the last are those of `predict`.
@@ -179,9 +143,6 @@ class ThresholdedEnsemble(MarginMixin, SometimesProbabilistic):
         """
         for scores, thresholds in self._stages(X):
             yield self._decision(scores, thresholds)
-
-    def _has_proba(self) -> bool:
-        return getattr(self, "link_", self.calibration_folds) is not None
 
     # What subclasses say.
 
@@ -297,41 +258,15 @@ class ThresholdedEnsemble(MarginMixin, SometimesProbabilistic):
         self.feature_importances_ = found.relevance(self.n_features_in_)
 
     def _calibrate(self, rows: Rows, coach: Trainer) -> None:
-        """Learn the link on scores of rows left out, brought to the scale of the ensemble."""
-        self.link_: OrdinalLink | None = None
-        if self.calibration_folds is None:
-            return
-        whole = self.ensemble_.score(rows.X)
-
-        def fit_score(train: np.ndarray, test: np.ndarray) -> np.ndarray:
+        def fit_score(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             part = rows.take(train)
             fold = self._boost(part, coach, self.n_estimators_, self._generator(2))
-            own = fold.score(part.X)
-            return aligned(fold.score(rows.X[test]), own, whole[train], part.weights)
+            return fold.score(part.X), fold.score(rows.X[test])
 
-        scores = out_of_fold(
-            fit_score, rows.y, int(self.calibration_folds), self._generator(3),
-            groups=rows.groups, mapper=thread_map(self.n_jobs),
-        )  # fmt: skip
-        self.link_ = learn_link(scores, rows.y, len(self.levels_), rows.weights)
-
-    def _level_proba(self, X: Any) -> np.ndarray:
-        scores = self.predict_score(X)
-        assert self.link_ is not None  # or `available_if` had not let anybody in
-        ranks = _levels.rank_from_scores(scores, self.thresholds_)
-        return agreeing(self.link_.proba(scores), ranks)
+        whole = lambda: self.ensemble_.score(rows.X)  # noqa: E731
+        self._learn_link(rows, whole, fit_score, self._generator(3))
 
     def _stages(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         X = self._checked(X)
         staged = self.ensemble_.staged_scores(X)
         yield from zip(staged, self.ensemble_.thresholds[1:], strict=True)
-
-    def _decision(self, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-        edges = np.concatenate([[-np.inf], thresholds, [np.inf]])
-        inside = np.minimum(scores[:, None] - edges[:-1], edges[1:] - scores[:, None])
-        # A score on a threshold belongs to the level below, and must be seen to.
-        ranks = _levels.rank_from_scores(scores, thresholds)
-        others = ranks[:, None] != np.arange(len(edges) - 1)
-        inside = np.where(others, np.minimum(inside, -np.finfo(float).tiny), inside)
-        inside = inside[:, self._order.columns]
-        return 0.5 * (inside[:, 1] - inside[:, 0]) if inside.shape[1] == 2 else inside

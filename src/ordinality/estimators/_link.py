@@ -29,7 +29,15 @@ from sklearn.utils import gen_batches
 from ..gp.likelihoods import Ordinal
 from ..levels import thresholds_to_free
 
-__all__ = ["OrdinalLink", "agreeing", "aligned", "learn_link", "level_order", "out_of_fold"]
+__all__ = [
+    "OrdinalLink",
+    "agreeing",
+    "aligned",
+    "fold_splits",
+    "learn_link",
+    "level_order",
+    "out_of_fold",
+]
 
 _BATCH = 10_000  # rows at once: the derivatives that come along take 100 bytes a row and level
 
@@ -293,18 +301,28 @@ def out_of_fold(
     >>> out_of_fold(mean_of_others, y, 3, np.random.default_rng(0))
     array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
     """
+    splits = fold_splits(y, n_folds, rng, groups)
+    scores = np.full(len(y), np.nan)
+    found = mapper(lambda split: fit_score(*split), splits)
+    for (_, test), s in zip(splits, found, strict=True):
+        scores[test] = s
+    return scores
+
+
+def fold_splits(
+    y: np.ndarray, n_folds: int, rng: np.random.Generator, groups: np.ndarray | None = None
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Training and test rows of each fold that leaves two levels to learn from.
+
+    Parameters as in `out_of_fold`.
+    """
     groups = np.arange(len(y)) if groups is None else groups
     order = level_order(y, groups, rng)
     fold_of = np.empty(len(order), dtype=np.int64)
     fold_of[order] = np.arange(len(order)) % n_folds
     folds = fold_of[groups]
     splits = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(n_folds)]
-    splits = [(a, b) for a, b in splits if len(b) and len(np.unique(y[a])) > 1]
-    scores = np.full(len(y), np.nan)
-    found = mapper(lambda split: fit_score(*split), splits)
-    for (_, test), s in zip(splits, found, strict=True):
-        scores[test] = s
-    return scores
+    return [(a, b) for a, b in splits if len(b) and len(np.unique(y[a])) > 1]
 
 
 def level_order(y: np.ndarray, groups: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Rows as the ensembles learn from them: in an order of their own, copies merged."""
+"""Rows as the thresholded scores learn from them: in an order of their own, copies merged."""
 
 from __future__ import annotations
 
@@ -23,26 +23,44 @@ class Rows:
     >>> rows = Rows.of(X, y, np.ones(4))
     >>> rows.X.ravel(), rows.y, rows.weights, rows.groups
     (array([1., 2., 2.]), array([1, 0, 1]), array([1., 2., 1.]), array([0, 1, 1]))
+    >>> rows.first
+    array([1, 0, 3])
     """
 
     X: np.ndarray  # (n, d)
     y: np.ndarray  # (n,), ranks
     weights: np.ndarray  # (n,), above zero
     groups: np.ndarray  # (n,), 0, 1, ...: rows that agree in all features share a number
+    first: np.ndarray  # (n,), where the first copy of each was among the rows given
 
     @classmethod
     def of(cls, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Rows:
         """Sort the rows and merge those that agree in features and level."""
-        order = np.lexsort((y, *X.T[::-1]))
-        X, y = X[order], y[order]
-        moved = np.append(True, np.any(X[1:] != X[:-1], axis=1))  # a row with other features
-        new = moved | np.append(True, y[1:] != y[:-1])
+        order, moved, new = _runs(X, y)
         total = np.bincount(np.cumsum(new) - 1, weights[order])
-        return cls(X[new], y[new], total, np.cumsum(moved)[new] - 1)
+        groups = np.cumsum(moved)[new] - 1
+        return cls(X[order][new], y[order][new], total, groups, order[new])
+
+    @staticmethod
+    def places(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+        """Which of the distinct rows each of the rows given became."""
+        order, _, new = _runs(X, y)
+        places = np.empty(len(y), dtype=np.int64)
+        places[order] = np.cumsum(new) - 1
+        return places
 
     def take(self, index: np.ndarray) -> Rows:
         """Some of the rows, in the order of `index`."""
-        return Rows(self.X[index], self.y[index], self.weights[index], self.groups[index])
+        parts = (self.X, self.y, self.weights, self.groups, self.first)
+        return Rows(*(part[index] for part in parts))
 
     def __len__(self) -> int:
         return len(self.y)
+
+
+def _runs(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """An order of the rows; in it, where features change, and where features or level do."""
+    order = np.lexsort((y, *X.T[::-1]))
+    X, y = X[order], y[order]
+    moved = np.append(True, np.any(X[1:] != X[:-1], axis=1))
+    return order, moved, moved | np.append(True, y[1:] != y[:-1])

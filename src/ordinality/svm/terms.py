@@ -24,7 +24,7 @@ __all__ = ["FORMULATIONS", "Terms", "comparisons", "explicit", "fixed_margin", "
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """Hinge terms ``upper [target - sign (f[row] - b[node])]_+`` of a machine, sorted by node.
+    """Hinge terms ``upper [hinge - sign (f[row] - b[node])]_+`` of a machine, sorted by node.
 
     Parameters
     ----------

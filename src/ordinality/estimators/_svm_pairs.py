@@ -1,0 +1,146 @@
+"""Kernel rows of comparisons, from kernel rows of what is compared.
+
+The score of a pair is a difference of two scores, so its kernel is a sum of four. Nowhere is
+the matrix of all pairs needed: a few of its rows come from as many rows of the smaller matrix,
+and products with it go through the smaller matrix as well.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..svm.rows import KernelRows
+
+__all__ = ["EdgeRows", "PairRows", "edges_of"]
+
+
+class PairRows(KernelRows):
+    """``K_vv' - K_vu' - K_uv' + K_uu'`` for pairs of items, v preferred to u.
+
+    Parameters
+    ----------
+    items : KernelRows
+    winners, losers : ndarray of int, shape (m,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> items = KernelRows.of_matrix(np.diag([1.0, 2.0, 4.0]))
+    >>> pairs = PairRows(items, np.array([0, 1]), np.array([1, 2]))
+    >>> pairs.block(np.arange(2), np.arange(2))
+    array([[ 3., -2.],
+           [-2.,  6.]])
+    """
+
+    def __init__(self, items: KernelRows, winners: np.ndarray, losers: np.ndarray) -> None:
+        self.items, self.winners, self.losers = items, winners, losers
+        every = np.unique([winners, losers], return_inverse=True)
+        self._seen, (self._v, self._u) = every[0], every[1].reshape(2, -1)
+        X = getattr(items, "features", None)
+        self.features = None if X is None else X[winners] - X[losers]
+        square = items.diag[winners] + items.diag[losers]
+        super().__init__(self._block, square - 2.0 * self._between())
+
+    def _block(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        first = self.items.block(self.winners[i], self._seen)
+        first = first - self.items.block(self.losers[i], self._seen)
+        return np.take(first, self._v[j], axis=1) - np.take(first, self._u[j], axis=1)
+
+    def _between(self) -> np.ndarray:
+        """Kernel of winner and loser of each pair, in small square blocks."""
+        parts = np.array_split(np.arange(len(self.winners)), 1 + len(self.winners) // 32)
+        blocks = [self.items.block(self.winners[p], self.losers[p]) for p in parts]
+        return np.concatenate([np.diagonal(block) for block in blocks])
+
+    def gathered(self, beta: np.ndarray) -> np.ndarray:
+        """Weights of the items that weights of pairs come to, shape (n,)."""
+        n = len(self.items)
+        return np.bincount(self.winners, beta, n) - np.bincount(self.losers, beta, n)
+
+    def times(self, beta: np.ndarray, at: np.ndarray | None = None) -> np.ndarray:
+        """Scores of pairs, as differences of the items' scores."""
+        at = np.arange(len(self)) if at is None else at
+        scores = self.items.times(self.gathered(beta))
+        return scores[self.winners[at]] - scores[self.losers[at]]
+
+
+class EdgeRows(KernelRows):
+    """``K(x, x') (d_aa' - d_ab' - d_ba' + d_bb')`` for labels a preferred to b at input x.
+
+    Parameters
+    ----------
+    inputs : KernelRows
+    n_labels : int
+    at : ndarray of int, shape (m,)
+        Input of each edge.
+    better, worse : ndarray of int, shape (m,)
+        Labels 0..L-1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> inputs = KernelRows.of_matrix(np.array([[1.0, 0.5], [0.5, 1.0]]))
+    >>> at, better, worse = np.array([0, 1]), np.array([0, 1]), np.array([1, 2])
+    >>> EdgeRows(inputs, 3, at, better, worse).block(np.arange(2), np.arange(2))
+    array([[ 2. , -0.5],
+           [-0.5,  2. ]])
+    """
+
+    def __init__(
+        self,
+        inputs: KernelRows,
+        n_labels: int,
+        at: np.ndarray,
+        better: np.ndarray,
+        worse: np.ndarray,
+    ) -> None:
+        self.inputs, self.at, self.better, self.worse = inputs, at, better, worse
+        self.signs = np.eye(n_labels)[better] - np.eye(n_labels)[worse]
+        super().__init__(self._block, 2.0 * inputs.diag[at])
+
+    def _block(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        block = self.signs[i] @ self.signs[j].T
+        block *= np.take(self.inputs.block(self.at[i], self._inputs), self.at[j], axis=1)
+        return block
+
+    @property
+    def _inputs(self) -> np.ndarray:
+        return np.arange(len(self.inputs))
+
+    def gathered(self, beta: np.ndarray) -> np.ndarray:
+        """Weight of each input for each label that weights of edges come to, shape (n, L)."""
+        W = np.zeros((len(self.inputs), self.signs.shape[1]))
+        np.add.at(W, (self.at, self.better), beta)
+        np.add.at(W, (self.at, self.worse), -beta)
+        return W
+
+    def times(self, beta: np.ndarray, at: np.ndarray | None = None) -> np.ndarray:
+        """Scores of edges, as differences of the labels' scores."""
+        at = np.arange(len(self)) if at is None else at
+        W = self.gathered(beta)
+        F = np.column_stack([self.inputs.times(w) for w in W.T])
+        return F[self.at[at], self.better[at]] - F[self.at[at], self.worse[at]]
+
+
+def edges_of(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All preferences that rankings state, as inputs, better labels and worse ones.
+
+    Parameters
+    ----------
+    ranks : ndarray of shape (n, L)
+        The smaller the better; equal ranks state nothing, and neither does NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> edges_of(np.array([[2.0, 1.0, np.nan]]))
+    (array([0]), array([1]), array([0]))
+    """
+    parts = []
+    for a in range(ranks.shape[1]):
+        for b in range(ranks.shape[1]):
+            rows = np.flatnonzero(ranks[:, a] < ranks[:, b])
+            parts.append((rows, np.full(len(rows), a), np.full(len(rows), b)))
+    at, better, worse = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((worse, better, at))
+    return at[order], better[order], worse[order]

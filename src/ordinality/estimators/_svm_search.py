@@ -1,0 +1,300 @@
+"""The papers' search for the price C and the width of the kernel: coarse, then fine.
+
+Chu and Ghahramani (2005) and Chu and Keerthi (2007) did so: five folds, a grid of
+whole powers of ten, and a finer one in steps of 0.2 of the logarithm around the best.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from .. import levels as _levels
+from .. import metrics
+from ..svm.rows import KernelRows
+from ._machine import Machine
+from ._svm_kernels import part
+
+__all__ = [
+    "Search",
+    "Tried",
+    "best",
+    "coarse_to_fine",
+    "counted",
+    "n_points",
+    "try_grid",
+    "whole_powers",
+]
+
+_FINE = 0.2  # step of the fine grid, in log10
+
+Split = tuple[np.ndarray, ...]  # training and test rows; and weights, if not the rows' own
+Tick = Callable[[int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """Rows to learn from in folds, and how.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+        Ranks 0..K-1.
+    n_levels : int
+    constraints : str
+    splits : list of (train, test) or (train, test, train_weights, test_weights)
+        Rows by number, and how often each was seen on either side of the split.
+    price : ndarray of shape (n,)
+        What slack of each row costs at C = 1 and for a weight of one.
+    weights : ndarray of shape (n,)
+        How much each row counts in training and in an error, where the split does not say.
+    scoring : str
+        "mae", "zero_one" or another name of `ordinality.metrics.scorer` that takes labels.
+    tol : float
+    max_steps : int
+        For each fit.
+    cache_bytes : int
+    """
+
+    y: np.ndarray
+    n_levels: int
+    constraints: str
+    splits: list[Split]
+    price: np.ndarray
+    weights: np.ndarray
+    scoring: str = "mae"
+    tol: float = 1e-3
+    max_steps: int = 1_000_000
+    cache_bytes: int = 2**28
+
+    def path(self, rows: KernelRows, Cs: np.ndarray, split: Split) -> np.ndarray:
+        """Rising prices for one fold, each fit starting from the last.
+
+        Returns
+        -------
+        ndarray of shape (len(Cs), 5)
+            Absolute and zero-one error, score, steps, and whether it converged. NaN where C is
+            too small for the sum of margins.
+        """
+        train, test = split[:2]
+        counts, test_counts = split[2:] or (self.weights[train], self.weights[test])
+        cost = self.price[train] * counts
+        machine = Machine.of(self.constraints, self.y[train], self.n_levels, cost)
+        inner = part(rows, train)
+        found, before, beta = np.full((len(Cs), 5), np.nan), None, np.zeros(len(self.y))
+        for i, C in enumerate(Cs):
+            if machine.least_C > C:
+                continue
+            if before is not None and before.collapsed:
+                found[i] = *found[i - 1, :3], 0, True  # and so it stays at a higher price
+                continue
+            before = machine.solve(
+                inner, C, before,
+                tol=self.tol, max_steps=self.max_steps, cache_bytes=self.cache_bytes,
+            )  # fmt: skip
+            beta[train] = before.beta
+            ranks = _levels.rank_from_scores(rows.times(beta, test), before.thresholds)
+            report = before.solution.report
+            errors = self._errors(ranks, self.y[test], test_counts)
+            found[i] = *errors, report.n_steps, report.converged
+        return found
+
+    def _errors(
+        self, ranks: np.ndarray, y: np.ndarray, weights: np.ndarray
+    ) -> tuple[float, float, float]:
+        away = np.abs(ranks - y)
+        mae = float(np.average(away, weights=weights))
+        wrong = float(np.average(away > 0, weights=weights))
+        if self.scoring in ("mae", "zero_one"):
+            return mae, wrong, -(mae if self.scoring == "mae" else wrong)
+        levels = range(self.n_levels)
+        score = metrics.scorer(self.scoring, levels=levels)(_Echo(), ranks, y, weights)
+        return mae, wrong, score
+
+
+class _Echo:
+    """An estimator that predicts what it is given, for scorers."""
+
+    def predict(self, ranks: np.ndarray) -> np.ndarray:
+        return ranks
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """Points of a grid and how they did, each array of shape (points,) or (points, folds)."""
+
+    C: np.ndarray
+    kappa: np.ndarray
+    stage: np.ndarray  # 0 coarse, 1 fine
+    mae: np.ndarray
+    zero_one: np.ndarray
+    score: np.ndarray  # the larger the better
+    n_steps: np.ndarray
+    converged: np.ndarray
+
+    def joined(self, other: Tried) -> Tried:
+        """The points of both."""
+        names = [field.name for field in fields(self)]
+        return Tried(*(np.concatenate([getattr(t, n) for t in (self, other)]) for n in names))
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The points as a table: means over folds, and deviations."""
+        table = {"C": self.C, "kappa": self.kappa, "gamma": 0.5 * self.kappa}
+        table["stage"] = np.array(["coarse", "fine"])[self.stage]
+        for name in ("mae", "zero_one", "score"):
+            folds = getattr(self, name)
+            table[f"mean_test_{name}"] = folds.mean(axis=1)
+            table[f"std_test_{name}"] = folds.std(axis=1)
+        table["mean_n_iter"] = self.n_steps.mean(axis=1)
+        table["converged"] = np.all(self.converged == 1, axis=1)
+        return table
+
+
+def whole_powers(name: str, value: Any) -> np.ndarray:
+    """The logarithms from the least to the largest in whole steps.
+
+    Examples
+    --------
+    >>> whole_powers("log_C", (-1, 1))
+    array([-1.,  0.,  1.])
+    """
+    try:
+        low, high = (operator.index(v) for v in value)
+    except (TypeError, ValueError):
+        low, high = 1, 0
+    if low > high:
+        raise ValueError(
+            f"{name}={value!r} must be two whole numbers, the least and the largest logarithm "
+            "to base ten, such as (-3, 3)."
+        )
+    return np.arange(low, high + 1, dtype=np.float64)
+
+
+def n_points(log_C: np.ndarray, log_kappa: np.ndarray, fine_steps: int) -> int:
+    """How many points a search will try."""
+    side = 2 * fine_steps + 1
+    fine = side if np.isnan(log_kappa[0]) else side**2
+    return len(log_C) * len(log_kappa) + (fine if fine_steps else 0)
+
+
+def counted(
+    place: np.ndarray, weights: np.ndarray, train: np.ndarray, test: np.ndarray
+) -> Split:
+    """A split of rows as given as one of distinct rows and how often each was seen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> counted(np.array([0, 1, 1, -1]), np.ones(4), np.array([1, 2, 3]), np.array([0, 1]))
+    (array([1]), array([0, 1]), array([2.]), array([1., 1.]))
+    """
+    sides, counts = [], []
+    for index in (train, test):
+        index = index[place[index] >= 0]
+        rows, where = np.unique(place[index], return_inverse=True)
+        sides.append(rows)
+        counts.append(np.bincount(where, weights[index], len(rows)))
+    return sides[0], sides[1], counts[0], counts[1]
+
+
+def coarse_to_fine(
+    search: Search,
+    rows_at: Callable[[float], KernelRows],
+    log_C: np.ndarray,
+    log_kappa: np.ndarray,
+    fine_steps: int = 4,
+    *,
+    mapper: Callable[..., Iterable[Any]] = map,
+    tick: Tick = lambda done: None,
+) -> tuple[Tried, int]:
+    """Try a grid, then a finer one around its best point.
+
+    Parameters
+    ----------
+    search : Search
+    rows_at : callable
+        ``rows_at(kappa)``, the kernel matrix of all rows for a width; kappa is NaN if there is
+        nothing to choose.
+    log_C, log_kappa : ndarray
+        The coarse grid, as logarithms to base ten, ascending. One NaN for no kappa.
+    fine_steps : int, default=4
+        Points of the fine grid on either side of the best.
+    mapper : callable, default=map
+        Runs the folds, perhaps side by side.
+    tick : callable
+        Told after every path how many fits it had.
+
+    Returns
+    -------
+    tried : Tried
+    at : int
+        The best point.
+    """
+    tried = try_grid(search, rows_at, log_C, log_kappa, 0, mapper, tick)
+    at = best(tried.C, tried.kappa, tried.score.mean(axis=1))
+    if fine_steps:
+        around = _FINE * np.arange(-fine_steps, fine_steps + 1)
+        fine_C = np.log10(tried.C[at]) + around
+        fine_kappa = np.log10(tried.kappa[at]) + around
+        if np.isnan(log_kappa[0]):
+            fine_kappa = log_kappa
+        fine = try_grid(search, rows_at, fine_C, fine_kappa, 1, mapper, tick)
+        tried = tried.joined(fine)
+        at = best(tried.C, tried.kappa, tried.score.mean(axis=1))
+    return tried, at
+
+
+def best(C: np.ndarray, kappa: np.ndarray, score: np.ndarray) -> int:
+    """The point of the best score; of several the one of least C, then of least kappa.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> best(np.array([1.0, 10.0, 1.0]), np.array([2.0, 1.0, 1.0]), np.array([0.5, 0.5, 0.5]))
+    2
+    """
+    if np.all(np.isnan(score)):
+        raise ValueError(
+            "no point of the search has a score in every fold. For the sum of margins C times "
+            "the rows of the lowest level and of the highest must come to at least 1: raise "
+            "log_C. Else choose a score that is defined where all predictions are alike: 'mae'."
+        )
+    # Sums of the same errors in another order differ in the last digits.
+    top = np.flatnonzero(score >= np.nanmax(score) - 1e-12)
+    return int(top[np.lexsort((kappa[top], C[top]))[0]])
+
+
+def try_grid(
+    search: Search,
+    rows_at: Callable[[float], KernelRows],
+    log_C: np.ndarray,
+    log_kappa: np.ndarray,
+    stage: int = 0,
+    mapper: Callable[..., Iterable[Any]] = map,
+    tick: Tick = lambda done: None,
+) -> Tried:
+    """Every point of a grid; parameters as in `coarse_to_fine`."""
+    Cs, kappas = 10.0**log_C, 10.0**log_kappa
+
+    def run(rows: KernelRows, split: Split) -> np.ndarray:
+        found = search.path(rows, Cs, split)
+        tick(len(Cs))
+        return found
+
+    folds = []
+    for kappa in kappas:
+        rows = rows_at(float(kappa))
+        folds.append(list(mapper(lambda split, rows=rows: run(rows, split), search.splits)))
+    # (kappas, folds, Cs, 5) to five arrays (kappas * Cs, folds)
+    parts = np.array(folds).transpose(3, 0, 2, 1).reshape(5, -1, len(search.splits))
+    points = np.array(list(product(kappas, Cs)))
+    mae, wrong, score, n_steps, converged = parts
+    return Tried(
+        points[:, 1], points[:, 0], np.full(len(points), stage), mae, wrong, score, n_steps,
+        converged,
+    )  # fmt: skip

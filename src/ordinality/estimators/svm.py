@@ -1,0 +1,376 @@
+"""Support vector ordinal regression: four formulations, and the papers' search for C."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from .. import metrics
+from ._link import fold_splits
+from ._machine import Trained
+from ._progress import ticking
+from ._rows import Rows
+from ._svm import Given, SupportVectorClassifier
+from ._svm_kernels import kernel_rows
+from ._svm_search import Search, coarse_to_fine, counted, n_points, whole_powers
+from ._threads import thread_map
+from ._validation import check_choices, check_positive, check_whole
+
+__all__ = ["OrdinalSVM", "OrdinalSVMCV"]
+
+
+class OrdinalSVM(SupportVectorClassifier):
+    """Support vector ordinal regression: a score of large margin, cut by thresholds.
+
+    The score is a sum of kernels at training rows, those near or beyond a threshold. Rows
+    should keep a distance of one from the thresholds; what lacks costs C. `predict` gives the
+    level between whose thresholds the score falls; it does not go by the probabilities, which
+    come from a link calibrated on left-out rows.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of slack: small for a smooth score, large for one that fits every row. Under
+        ``constraints="sum-of-margins"`` its meaning is another, see below.
+    kernel : {"rbf", "linear", "poly", "precomputed"}, callable or kernel, default="rbf"
+        ``exp(-gamma |x - x'|^2)``, ``x'x``, ``(gamma x'x + coef0)^degree``; "precomputed" takes
+        the (n, n) kernel matrix as X; a callable ``(X, Y) -> matrix``; or a kernel object of
+        `ordinality.kernels` or scikit-learn, whose parameters are used as they are.
+    gamma : {"scale", "auto"} or float, default="scale"
+        ``1 / (d * X.var())`` of the standardised X, ``1 / d``, or a number. The papers' kappa
+        is twice gamma.
+    degree : int, default=3
+    coef0 : float, default=0.0
+        Of the polynomial kernel.
+    constraints : {"implicit", "explicit", "fixed-margin", "sum-of-margins"}, default="implicit"
+        Which thresholds a row is judged by: all of them ("implicit", which bounds the absolute
+        error); the two next to its level, kept in order ("explicit", which bounds the
+        classification error) or not ("fixed-margin"); or bands between levels, the sum of whose
+        widths is made large.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies C for each label; "balanced" gives every level the same total.
+    standardize : bool, default=True
+        Whether features are shifted and scaled to unit spread first.
+    calibration_folds : int or None, default=5
+        Parts in which rows are left out in turn to calibrate probabilities; each costs one
+        more fit. None: no probabilities, and `predict_proba` does not exist.
+    warm_start : bool, default=False
+        Whether `fit` starts from the last solution if only C has changed since.
+    levels : array-like of shape (K,), default=None
+        The labels in order, lowest first. None: the order `y` carries, else sorted.
+    tol : float, default=1e-3
+        How far the thresholds' brackets may overlap, as a part of the margin.
+    max_iter : int, default=1_000_000
+        Most steps of the solver, each of which moves two multipliers. Linear kernels of at
+        most as many features as rows have another solver, of some twenty steps.
+    cache_size : float, default=256
+        MiB for rows of the kernel matrix; beyond, rows are computed again when needed.
+    random_state : int, RandomState or None, default=None
+        Chooses the folds; None is a fixed seed, so equal calls give equal models.
+    n_jobs : int, default=None
+        The folds of the calibration run in this many threads.
+
+    Attributes
+    ----------
+    levels_ : ndarray of shape (K,)
+        Labels in order. ``classes_`` holds the same, sorted.
+    thresholds_ : ndarray of shape (K - 1,)
+        Ascending, on the scale of the score; equal on both sides of a level that was declared
+        but not seen, infinite beyond the outermost that were.
+    bands_ : ndarray of shape (K - 1, 2)
+        What rows should keep out of around each threshold: one to either side, or the band of
+        the sum of margins.
+    support_ : ndarray of shape (n_SV,)
+        Rows of X with a weight in the score; of equal rows the first stands for all.
+    dual_coef_ : ndarray of shape (n_SV,)
+        Their weights.
+    n_support_ : ndarray of shape (K,)
+        How many of them each level has.
+    coef_ : ndarray of shape (d,)
+        Weights of the standardised features in the score; only with a linear kernel.
+    dual_objective_, duality_gap_ : float
+        Value of the dual, and how far it may be from the optimum at most.
+    n_iter_ : int
+        Steps of the solver.
+    converged_ : bool
+    link_ : OrdinalLink or None
+        What turns scores into probabilities: its ``thresholds``, ``width`` and ``proba``.
+
+    See Also
+    --------
+    OrdinalSVMCV : chooses C and gamma by cross-validation.
+
+    Notes
+    -----
+    The sum of margins has ``|w| = 1``, so C is no price of fit against smoothness: as long as
+    no band or level closes, ``1 / C`` is the most rows (by weight) that may lie beyond a side
+    of a band, and the least that hold it in place. C times the rows of the lowest level, or of
+    the highest, must therefore come to at least one; and with a large C bands collapse unless
+    the levels can be separated.
+
+    A fit does not depend on the order of the rows, and a weight of two is exactly the row
+    twice (not with a precomputed kernel).
+
+    References
+    ----------
+    Chu & Keerthi (2007), "Support vector ordinal regression", Neural Computation 19;
+    Shashua & Levin (2003), "Ranking with large margin principle: two approaches", NIPS 15.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinality import OrdinalSVM
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
+    >>> y = np.array(["low", "mid", "high"])[np.digitize(np.hypot(*X.T), [0.5, 0.9])]
+    >>> model = OrdinalSVM(C=10.0, levels=["low", "mid", "high"]).fit(X, y)
+    >>> model.predict([[0.1, 0.1], [-0.6, 0.4], [0.9, -0.9]])
+    array(['low', 'mid', 'high'], dtype='<U4')
+    >>> len(model.support_) < 100
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        *,
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        constraints: str = "implicit",
+        class_weight: Any = None,
+        standardize: bool = True,
+        calibration_folds: int | None = 5,
+        warm_start: bool = False,
+        levels: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 1_000_000,
+        cache_size: float = 256,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.constraints = constraints
+        self.class_weight = class_weight
+        self.standardize = standardize
+        self.calibration_folds = calibration_folds
+        self.warm_start = warm_start
+        self.levels = levels
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_positive(self, "C")
+        check_choices(self, warm_start=(True, False))
+
+    def _settle(self, rows: Rows, price: np.ndarray, given: Given) -> tuple[float, Any]:
+        return float(self.C), self._kernel_at(self._gamma(rows))
+
+    def _earlier(self, rows: Rows, cost: np.ndarray, kernel: Any) -> Trained | None:
+        before = getattr(self, "_before", None) if self.warm_start else None
+        if before is None:
+            return None
+        old_rows, old_cost, old_kernel, constraints, found = before
+        same = (
+            constraints == self.constraints
+            and old_kernel == kernel
+            and np.array_equal(old_rows.X, rows.X)
+            and np.array_equal(old_rows.y, rows.y)
+            and np.array_equal(old_cost, cost)
+        )
+        return found if same else None
+
+    def _remember(self, rows: Rows, cost: np.ndarray, kernel: Any, found: Trained) -> None:
+        keep = (rows, cost, kernel, self.constraints, found)
+        self._before = keep if self.warm_start else None
+
+
+class OrdinalSVMCV(SupportVectorClassifier):
+    """`OrdinalSVM` with C and the width of the kernel chosen by cross-validation.
+
+    The papers' search: a grid of whole powers of ten for C and for kappa, where the kernel is
+    ``exp(-kappa / 2 |x - x'|^2)``, then a finer grid in steps of 0.2 of the logarithm around
+    the best point. Of equally good points the smallest C is taken, then the smallest kappa.
+    Other kernels than "rbf" are taken as they are, and only C is searched. Features are
+    standardised once, by all rows, as in the papers.
+
+    Parameters
+    ----------
+    kernel : {"rbf", "linear", "poly", "precomputed"}, callable or kernel, default="rbf"
+    constraints : {"implicit", "explicit", "fixed-margin", "sum-of-margins"}, default="implicit"
+    cv : int, splitter or iterable of splits, default=5
+        Folds with equal parts of each level, in which equal rows stay together; or anything
+        that scikit-learn takes for ``cv``.
+    scoring : str, default="mae"
+        What is to be good on left-out rows: "mae", "zero_one", or another name of
+        `ordinality.metrics.scorer` that takes labels.
+    log_C, log_kappa : (int, int), default=(-3, 3)
+        Range of the coarse grid, as logarithms to base ten.
+    fine_steps : int, default=4
+        Points of the fine grid on either side of the best; 0 leaves it at the coarse one.
+    search_max_iter : int, default=100_000
+        Most steps of each fit in the search; ``cv_results_`` notes where that was too few.
+    progress : bool or callable, default=False
+        True shows a bar; a function is called as ``progress(done, total)``.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of the polynomial kernel.
+    degree, coef0, class_weight, standardize, calibration_folds, levels, tol, max_iter, \
+cache_size, random_state, n_jobs
+        As for `OrdinalSVM`; the folds of the search run in ``n_jobs`` threads too.
+
+    Attributes
+    ----------
+    C_, gamma_ : float
+        What was chosen; kappa is twice ``gamma_``.
+    best_score_ : float
+        Mean score of the left-out rows there, the larger the better (errors are negated).
+    cv_results_ : dict of ndarray
+        A column for each of "C", "kappa", "gamma", "stage" ("coarse" or "fine"), mean and
+        standard deviation over folds of "mae", "zero_one" and "score" (such as
+        "mean_test_mae"), "mean_n_iter" and "converged". Both errors are there whatever
+        ``scoring`` is. NaN where C is too small for the sum of margins.
+    levels_, thresholds_, bands_, support_, dual_coef_, n_support_, coef_, dual_objective_, \
+duality_gap_, n_iter_, converged_, link_
+        As for `OrdinalSVM`, of the final fit to all rows.
+
+    References
+    ----------
+    Chu & Ghahramani (2005), "Gaussian processes for ordinal regression", JMLR 6;
+    Chu & Keerthi (2007), "Support vector ordinal regression", Neural Computation 19.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinality import OrdinalSVMCV
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(100, 2))
+    >>> y = np.digitize(np.hypot(*X.T), [0.5, 0.9])
+    >>> model = OrdinalSVMCV(log_C=(0, 2), log_kappa=(-1, 1), fine_steps=0).fit(X, y)
+    >>> model.C_, model.cv_results_["C"].shape
+    (100.0, (9,))
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        constraints: str = "implicit",
+        cv: Any = 5,
+        scoring: str = "mae",
+        log_C: tuple[int, int] = (-3, 3),
+        log_kappa: tuple[int, int] = (-3, 3),
+        fine_steps: int = 4,
+        search_max_iter: int = 100_000,
+        gamma: Any = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        class_weight: Any = None,
+        standardize: bool = True,
+        calibration_folds: int | None = 5,
+        levels: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 1_000_000,
+        cache_size: float = 256,
+        progress: Any = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.constraints = constraints
+        self.cv = cv
+        self.scoring = scoring
+        self.log_C = log_C
+        self.log_kappa = log_kappa
+        self.fine_steps = fine_steps
+        self.search_max_iter = search_max_iter
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.class_weight = class_weight
+        self.standardize = standardize
+        self.calibration_folds = calibration_folds
+        self.levels = levels
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.progress = progress
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_whole(self, fine_steps=0, search_max_iter=1)
+        if isinstance(self.cv, Integral):
+            check_whole(self, cv=2)
+        _check_scoring(self.scoring)
+        for name in ("log_C", "log_kappa"):
+            whole_powers(name, getattr(self, name))
+
+    def _settle(self, rows: Rows, price: np.ndarray, given: Given) -> tuple[float, Any]:
+        wide = isinstance(self.kernel, str) and self.kernel == "rbf"
+        log_C = whole_powers("log_C", self.log_C)
+        log_kappa = whole_powers("log_kappa", self.log_kappa) if wide else np.array([np.nan])
+        own, n_bytes, fine = self._gamma(rows), self._cache_bytes(), int(self.fine_steps)
+
+        def kernel_at(kappa: float) -> Any:
+            return self._kernel_at(0.5 * kappa if wide else own)
+
+        search = Search(
+            rows.y, len(self.levels_), self.constraints, self._splits(rows, given), price,
+            rows.weights, self.scoring.replace("-", "_"), self.tol,
+            min(self.search_max_iter, self.max_iter), n_bytes,
+        )  # fmt: skip
+        total = n_points(log_C, log_kappa, fine) * len(search.splits)
+        with ticking(self.progress, total) as tick:
+            tried, at = coarse_to_fine(
+                search, lambda kappa: kernel_rows(kernel_at(kappa), rows.X, n_bytes),
+                log_C, log_kappa, fine, mapper=thread_map(self.n_jobs), tick=tick,
+            )  # fmt: skip
+        self.C_, kappa = float(tried.C[at]), float(tried.kappa[at])
+        self.gamma_ = 0.5 * kappa if wide else own
+        self.best_score_ = float(tried.score[at].mean())
+        self.cv_results_ = tried.columns()
+        return self.C_, kernel_at(kappa)
+
+    def _splits(self, rows: Rows, given: Given) -> list[Any]:
+        """Folds of equal rows together, or those of a splitter, whose copies may part."""
+        if isinstance(self.cv, Integral):
+            rng = self._generator(2)
+            splits: list[Any] = fold_splits(rows.y, int(self.cv), rng, rows.groups)
+        else:
+            kept = np.flatnonzero(given.weights > 0)
+            place = np.full(len(given.X), -1)
+            gram = self._inputs() == "gram"
+            same = np.arange(len(kept))
+            place[kept] = same if gram else Rows.places(given.X[kept], given.ranks)
+            labels = np.zeros(len(given.X), dtype=np.int64)
+            labels[kept] = given.ranks
+            parts = check_cv(self.cv, labels, classifier=True).split(given.X, labels)
+            splits = [counted(place, given.weights, *part) for part in parts]
+            splits = [s for s in splits if len(s[1]) and len(np.unique(rows.y[s[0]])) > 1]
+        if not splits:
+            raise ValueError(
+                f"cv={self.cv!r} leaves no fold with two levels to learn from; there are too "
+                "few distinct rows for a search, so choose C yourself with OrdinalSVM."
+            )
+        return splits
+
+
+def _check_scoring(scoring: Any) -> None:
+    name = scoring.replace("-", "_") if isinstance(scoring, str) else str(scoring)
+    metrics.scorer(name)  # refuses unknown names
+    if name in ("rps", "log_score"):
+        raise ValueError(
+            f"scoring={scoring!r} is one of probabilities, which a search has not; choose a "
+            "score of labels, such as 'mae' or 'zero_one'."
+        )
