@@ -4,6 +4,7 @@ from .boosting import OrdinalBoost, RankBoost
 from .label_ranking_svm import LabelRankingSVM
 from .least_squares import LeastSquaresOrdinalGP
 from .ordinal_gp import OrdinalGP
+from .preference_gp import PreferenceGP
 from .preference_svm import PreferenceSVM
 from .rounded import RoundedRegressor
 from .svm import OrdinalSVM, OrdinalSVMCV
@@ -15,6 +16,7 @@ __all__ = [
     "OrdinalGP",
     "OrdinalSVM",
     "OrdinalSVMCV",
+    "PreferenceGP",
     "PreferenceSVM",
     "RankBoost",
     "RoundedRegressor",

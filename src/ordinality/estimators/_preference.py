@@ -1,0 +1,263 @@
+"""What lies behind `PreferenceGP`: stating the problem, keeping the result, asking pairs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import gen_batches
+from sklearn.utils.validation import check_array
+
+from ..gp.comparisons import Several, Symmetric
+from ..gp.evidence import ENGINES, Problem
+from ..gp.items import PerItem
+from ..gp.kernels import Gaussian, Kernel
+from ..gp.likelihoods import Likelihood, Ordinal
+from ..gp.prediction import LatentPredictor
+from ..gp.search import Fit
+from ._answers import Answers, check_pairs, check_places, grades_of
+from ._catalogue import Catalogue
+from ._learning import Learner
+from ._threads import one_pool
+from ._translate import translate
+from ._validation import check_choices, check_positive, check_weights, check_whole
+
+__all__ = ["PreferenceModel", "Utility", "turned"]
+
+# Variance of the items' own effects where learning starts, the features' being one.
+_OWN = 0.3
+_ENTRIES = 10**7  # pairs times items learnt from, at once: some 300 megabytes
+_LARGE = 400  # rows of a factor from which learning goes coarse to fine
+
+
+class Utility(NamedTuple):
+    """Posterior mean and standard deviation of the utility of each item."""
+
+    mean: np.ndarray
+    std: np.ndarray
+
+
+class PreferenceModel(Learner, ClassifierMixin, BaseEstimator):
+    """The private half of `PreferenceGP`."""
+
+    items: Any
+    kernel: Any
+    item_effects: bool
+    ties: bool
+    grades: int
+    inference: str
+    standardize: bool
+    tol: float
+    max_iter: int
+    classes_: np.ndarray
+    predictor_: LatentPredictor
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False  # without answers, the first item always won
+        return tags
+
+    def score(self, pairs: Any, answers: Any = None, sample_weight: Any = None) -> float:
+        """Share of answers predicted rightly.
+
+        Parameters
+        ----------
+        pairs : array-like of int, shape (m, 2)
+        answers : array-like of shape (m,), default=None
+            None: the first always won.
+        sample_weight : array-like of shape (m,), default=None
+
+        Returns
+        -------
+        score : float
+        """
+        predicted = self.predict(pairs)
+        levels = grades_of(answers, len(predicted), self.grades, self.ties)
+        weights = check_weights(sample_weight, len(predicted))
+        return float(np.average(predicted == self.classes_[levels], weights=weights))
+
+    def log_evidence(
+        self, theta: Any = None, eval_gradient: bool = False
+    ) -> float | tuple[float, np.ndarray]:
+        """Log marginal likelihood of the answers at other parameters.
+
+        Parameters
+        ----------
+        theta : array-like, default=None
+            ``[kernel_.theta, log item_variance_]``, then for each judge log noise and the log
+            steps between thresholds, then for ratings log noise, first threshold, log gaps;
+            None is the fit.
+        eval_gradient : bool, default=False
+            Whether the gradient in theta is wanted too.
+
+        Returns
+        -------
+        value : float
+        gradient : ndarray, only if ``eval_gradient``
+        """
+        fit, theta = self._at(theta)
+        with one_pool(len(fit.problem.y)):
+            found = replace(fit.problem, prior=None).evaluate(theta)
+        return (found.value, found.gradient) if eval_gradient else found.value
+
+    # Learning
+
+    def _check_parameters(self) -> None:
+        check_choices(
+            self,
+            inference=tuple(ENGINES),
+            link=("probit", "logit"),
+            optimizer=("lbfgs", None),
+            standardize=(True, False),
+            item_effects=(True, False),
+            ties=(True, False),
+        )
+        check_positive(self, "noise", "tol")
+        check_whole(self, grades=1, restarts=0, max_iter=1, max_evaluations=1)
+
+    def _read_items(self, pairs: Any, rated: Any) -> Catalogue:
+        """The items; how many are named matters only if nothing else tells their number."""
+        inputs = "features" if self.kernel is None else translate(self.kernel).inputs
+        largest = None
+        if self.items is None:
+            named = [check_pairs(pairs, None).ravel()]
+            named += [] if rated is None else [check_places(rated, None, "ratings")]
+            numbers = np.concatenate(named)
+            largest = int(numbers.max()) if len(numbers) else None
+        numbered = self.item_effects or np.ndim(self.items) == 0
+        catalogue = Catalogue.of(self.items, inputs, self.standardize, numbered, largest)
+        if self.kernel is not None and not catalogue.n_features:
+            raise ValueError(
+                f"kernel={self.kernel!r} needs features, but items={self.items!r} has none; "
+                "pass a row of features for each item as `items`, or leave the kernel out."
+            )
+        return catalogue
+
+    def _comparisons(
+        self, pairs: Any, answers: Any, judges: Any, sample_weight: Any, needed: bool
+    ) -> Answers:
+        pairs = check_pairs(pairs, len(self._catalogue))
+        m = len(pairs)
+        if needed and not m:
+            raise ValueError("there are no pairs and no ratings: nothing to learn from.")
+        level = grades_of(answers, m, self.grades, self.ties)
+        part = self._panel.places(judges, m)
+        weight = check_weights(sample_weight, m) if m else np.ones(0)
+        twins = self._catalogue.twin[pairs]
+        return Answers.of(part, twins, level, weight, len(self.classes_))
+
+    def _kernel_to_learn(self) -> Kernel:
+        d = self._catalogue.n_features
+        if not d:
+            return PerItem(None)
+        kernel = Gaussian(np.sqrt(d)) if self.kernel is None else translate(self.kernel)
+        kernel.check(d)
+        seen = self._answers.seen()
+        inputs = self._catalogue.inputs(seen, seen)
+        kernel = kernel.prepared(inputs[:, :-1] if self._catalogue.numbered else inputs)
+        return PerItem(kernel, _OWN) if self.item_effects else kernel
+
+    def _problem(self) -> Problem:
+        a = self._answers
+        likelihood = self._panel.likelihood(self, a.part, a.level, a.weight)
+        problem = self._stated(a, self._kernel_to_learn(), likelihood)
+        return replace(problem, prior=self._prior(problem))
+
+    def _stated(self, a: Answers, kernel: Kernel, likelihood: Likelihood) -> Problem:
+        """What answers say about a model."""
+        seen = a.seen()
+        if isinstance(likelihood, Several):
+            likelihood = replace(likelihood, kind=a.part)
+        return Problem(
+            self._catalogue.inputs(seen, seen), a.level, a.weight, kernel, likelihood,
+            engine=self.inference, tol=self.tol, max_iter=self.max_iter, design=a.design(),
+        )  # fmt: skip
+
+    def _is_large(self, problem: Problem) -> bool:
+        """Whether subsets of the answers are much cheaper than all of them."""
+        side = min(len(problem.y), 1.5 * len(problem.X))
+        return side > _LARGE and not self._catalogue.gram
+
+    def _settle(self, fit: Fit[Problem]) -> None:
+        """Keep what was found, and what predicts."""
+        self.fit_ = fit
+        problem, a = fit.problem, fit.best.approximation
+        with one_pool(len(problem.y)):
+            K = fit.kernel(problem.X)
+            self.predictor_ = LatentPredictor.of(self._answers.design(), K, a)
+        items = fit.kernel if isinstance(fit.kernel, PerItem) else None
+        self.kernel_ = fit.kernel if items is None else items.kernel
+        self.item_variance_ = 0.0 if items is None else items.variance
+        self.relevance_ = fit.kernel.feature_relevance(self._catalogue.n_features)
+        self._settle_likelihood(self._parts())
+        self.log_evidence_ = a.log_evidence
+        self.converged_ = bool(fit.converged and a.converged)
+        self.n_iter_ = fit.n_evaluations
+
+    def _parts(self) -> tuple[Ordinal, ...]:
+        likelihood = self.fit_.likelihood
+        return likelihood.parts if isinstance(likelihood, Several) else (likelihood,)
+
+    def _settle_likelihood(self, parts: tuple[Ordinal, ...]) -> None:
+        panel = self._panel
+        own = [part for part in parts if isinstance(part, Symmetric)]
+        noise = np.array([part.sigma for part in own])
+        steps = np.array([part.thresholds[part.thresholds > 0] for part in own])
+        several = panel.judges is not None
+        self.judges_ = panel.judges
+        self.noise_ = noise if several else float(noise[0])
+        self.steps_ = steps if several else steps[0]
+        rated = panel.order is not None
+        self.rating_levels_ = panel.order.levels if panel.order is not None else None
+        self.thresholds_ = parts[-1].thresholds if rated else None
+        self.rating_noise_ = parts[-1].noise if rated else None
+
+    def _warn_unless_settled(self) -> None:
+        if not self.fit_.best.approximation.converged:
+            self._warn_of_unsettled(self.inference, self.tol)
+        elif not self.fit_.converged:
+            self._warn_of_cut_search("the evidence")
+
+    # Prediction
+
+    def _features(self, X: Any, name: str) -> np.ndarray:
+        """Kernel inputs of new items."""
+        d = self._catalogue.n_features
+        if not d or self._catalogue.gram:
+            raise ValueError(
+                f"{name} holds features, but the items of this model were given without; "
+                "only those items can be asked about."
+            )
+        X = check_array(X, dtype=np.float64, input_name=name)
+        if X.shape[1] != d:
+            raise ValueError(f"{name} has {X.shape[1]} features, but the items have {d}.")
+        return self._catalogue.new(X)
+
+    def _inputs(self, which: np.ndarray) -> np.ndarray:
+        """Kernel inputs of items of the model."""
+        return self._catalogue.inputs(which, self._answers.seen())
+
+    def _cross(self, Z: np.ndarray) -> np.ndarray:
+        """Prior covariances of kernel inputs with what was learnt from."""
+        return self.fit_.kernel(Z, self.fit_.problem.X)
+
+    def _batches(self, m: int) -> Any:
+        """Slices of m pairs whose covariances with all that was learnt from fit in memory."""
+        return gen_batches(m, max(500, _ENTRIES // len(self.fit_.problem.X)))
+
+    def _proba(self, mean: np.ndarray, var: np.ndarray, judge: Any) -> np.ndarray:
+        """Of each answer, by one judge or by one of them drawn as often as each answered."""
+        parts = self._parts()
+        if judge is not None:
+            return parts[self._panel.place(judge)].proba(mean, var)
+        n = self._panel.n_judges
+        share = np.bincount(self._answers.part, self._answers.weight, n)[:n]
+        share = share / share.sum() if share.any() else np.full(n, 1.0 / n)
+        return sum(w * part.proba(mean, var) for w, part in zip(share, parts[:n], strict=True))
+
+
+def turned(proba: np.ndarray, swapped: np.ndarray) -> np.ndarray:
+    """Columns reversed in the rows that were asked the other way round."""
+    return np.where(swapped[:, None], proba[:, ::-1], proba)
