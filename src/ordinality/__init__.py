@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ordinality import elicitation, kernels, levels, metrics
     from ordinality.estimators import (
+        LabelRankingGP,
         LabelRankingSVM,
         LeastSquaresOrdinalGP,
         OrdinalBoost,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "LabelRankingGP",
     "LabelRankingSVM",
     "LeastSquaresOrdinalGP",
     "OrdinalBoost",
@@ -44,6 +46,7 @@ __all__ = [
 
 _MODULES = {"elicitation", "kernels", "levels", "metrics"}
 _ESTIMATORS = {
+    "LabelRankingGP",
     "LabelRankingSVM",
     "LeastSquaresOrdinalGP",
     "OrdinalBoost",

@@ -1,6 +1,7 @@
 """Estimators in scikit-learn's manner: validate, encode, call the workshop, keep the result."""
 
 from .boosting import OrdinalBoost, RankBoost
+from .label_ranking_gp import LabelRankingGP
 from .label_ranking_svm import LabelRankingSVM
 from .least_squares import LeastSquaresOrdinalGP
 from .ordinal_gp import OrdinalGP
@@ -10,6 +11,7 @@ from .rounded import RoundedRegressor
 from .svm import OrdinalSVM, OrdinalSVMCV
 
 __all__ = [
+    "LabelRankingGP",
     "LabelRankingSVM",
     "LeastSquaresOrdinalGP",
     "OrdinalBoost",

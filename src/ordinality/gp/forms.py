@@ -29,6 +29,7 @@ from scipy.linalg import blas, lapack
 from .._jit import loop
 from .arrays import scratch
 from .design import Design, Rows
+from .labels import Contrasts, Labels
 from .posterior import Factor, diagnosis, factorise
 
 __all__ = ["Dense", "DensePosterior", "Posterior", "Prior", "Whitened", "WhitenedPosterior"]
@@ -100,6 +101,9 @@ class Prior(Protocol):
 
 def prior_of(design: Design, K: np.ndarray) -> Prior:
     """The prior of what ``design`` sees of ``g ~ N(0, K)``, in the cheaper form."""
+    if isinstance(design, Labels):
+        contrasts = Contrasts.of(design, K)
+        return contrasts if contrasts.is_cheaper else Dense.of(design, K)
     if isinstance(design, Rows) and len(design) > _TALL * len(K):
         return Whitened.of(design, K)
     return Dense.of(design, K)

@@ -1,0 +1,277 @@
+"""Rankings of labels by Gaussian processes: the estimator."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import gen_batches
+from sklearn.utils.validation import check_is_fitted
+
+from ._comparison_svm import places
+from ._label_graphs import labels_of, read
+from ._label_ranking import LabelRankingModel
+from ._validation import check_weights
+
+__all__ = ["LabelRankingGP"]
+
+_BATCH = 500  # rows predicted at once: bounds the memory for their covariances
+
+
+class LabelRankingGP(LabelRankingModel):
+    """Gaussian process that ranks labels for each input.
+
+    Every label has a utility of its own, a smooth function of the input; all share one kernel.
+    A statement that one label is preferred to another at an input is an ordinal observation of
+    the difference of their utilities there. Rankings, classes, levels of a scale, hierarchies
+    and lists of pairs are all read as such statements. Kernel and noise are learnt by
+    maximising the evidence.
+
+    Parameters
+    ----------
+    kernel : kernel, str or None, default=None
+        From `ordinality.kernels`, or a scikit-learn kernel; its values are where learning
+        starts. None is ``Gaussian(sqrt(d))``; "precomputed" takes kernel matrices as X.
+    graph : {"ranking", "layers", "multiclass", "ordinal", "edges"}, default="ranking"
+        What Y says, and which pairs of labels it compares:
+
+        "ranking"
+            ranks (n, L), every two labels of different rank; or a class label for each row,
+            read as by "multiclass".
+        "layers"
+            ranks (n, L), labels of one rank with those of the next only: a hierarchy, or of a
+            ranking without ties its L - 1 consecutive pairs.
+        "multiclass"
+            a class label for each row, preferred to every other.
+        "ordinal"
+            a level of a scale for each row, preferred to its neighbours, each of which is
+            preferred to the next one outwards.
+        "edges"
+            a list of pairs (better, worse) for each row.
+    ties : bool, default=False
+        Whether equal ranks say that two labels are equally good, how close being learnt. If
+        not, equal ranks say nothing about two labels.
+    labels : array-like of shape (L,), default=None
+        The labels, in order for "ordinal". None: numbers of columns for ranks, else the
+        labels that occur, in the order they carry or sorted.
+    inference : {"laplace", "ep", "variational"}, default="laplace"
+        Approximation of the posterior: Laplace (the paper's, fastest), expectation propagation
+        (most accurate), or the variational Gaussian (a lower bound).
+    noise : float, default=1.0
+        Noise of one utility, where learning starts; the kernel's variance is one by default.
+    link : {"probit", "logit"}, default="probit"
+        Normal or logistic noise.
+    hyperprior : "weak", None or mapping, default="weak"
+        Prior of the learnt parameters; see `ordinality.gp.hyperpriors`.
+    standardize : bool, default=True
+        Whether features are shifted and scaled to unit spread first.
+    optimizer : {"lbfgs", None}, default="lbfgs"
+        None keeps kernel, noise and tie width as given.
+    restarts : int, default=0
+        Further starts, drawn around the first; the best is kept.
+    tol : float, default=1e-6
+        Tolerance of the inference engine.
+    max_iter : int, default=200
+        Most iterations of the inference engine.
+    max_evaluations : int, default=150
+        Most evaluations of the evidence, per start.
+    random_state : int, RandomState or None, default=None
+        Chooses restarts; None is a fixed seed, so equal calls give equal models.
+    n_jobs : int, default=None
+        Restarts run in this many threads.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (L,)
+        The labels: columns of all that is predicted.
+    kernel_ : kernel
+        Learnt kernel, of the standardised features.
+    noise_ : float
+        Learnt noise of one utility.
+    tie_width_ : float
+        How far apart two felt utilities may be and still tie; 0 without ties.
+    relevance_ : ndarray of shape (d,)
+        How much each standardised feature matters: 1 / length_scale**2.
+    log_evidence_ : float
+    converged_ : bool
+    n_iter_ : int
+        Evaluations of the evidence.
+
+    References
+    ----------
+    Chu & Ghahramani (2005), "Preference learning with Gaussian processes", ICML, section 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinality import LabelRankingGP
+    >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    >>> Y = [[1, 2, 3], [1, 2, 3], [3, 2, 1], [3, np.nan, 1]]  # 1 is the best
+    >>> model = LabelRankingGP().fit(X, Y)
+    >>> model.predict([[-1.5], [1.5]])
+    array([[1, 2, 3],
+           [3, 2, 1]])
+    >>> model.predict_top([[-1.5], [1.5]])
+    array([0, 2])
+    """
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        graph: str = "ranking",
+        ties: bool = False,
+        labels: Any = None,
+        inference: str = "laplace",
+        noise: float = 1.0,
+        link: str = "probit",
+        hyperprior: Any = "weak",
+        standardize: bool = True,
+        optimizer: str | None = "lbfgs",
+        restarts: int = 0,
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        max_evaluations: int = 150,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.graph = graph
+        self.ties = ties
+        self.labels = labels
+        self.inference = inference
+        self.noise = noise
+        self.link = link
+        self.hyperprior = hyperprior
+        self.standardize = standardize
+        self.optimizer = optimizer
+        self.restarts = restarts
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_evaluations = max_evaluations
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, Y: Any, *, sample_weight: Any = None) -> Self:
+        """Learn the utilities of the labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Or the (n, n) kernel matrix if that is precomputed.
+        Y : array-like of shape (n, L) or (n,), or list of n lists of pairs
+            What ``graph`` says: ranks of the labels, 1 for the best, NaN for a label that was
+            not ranked; or a label for each row; or pairs (better, worse) of labels.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows: 2 counts as two copies of a row, 0 as none.
+
+        Returns
+        -------
+        self : object
+        """
+        self._check_parameters()
+        X = self._validated(X, reset=True)
+        weights = check_weights(sample_weight, len(X))
+        self.classes_ = labels_of(Y, self.graph, self.labels)
+        edges = read(Y, self.graph, self.classes_, len(X), self.ties)
+        edges = edges.only(weights[edges.at] > 0)
+        if not np.any(~edges.tied):
+            raise ValueError(
+                "Y states no preference: no row puts one label before another, so there is "
+                "nothing to learn from."
+            )
+        problem = self._problem(X, edges, weights)
+        self._settle(self._learn(problem, self._is_large(problem)))
+        self._warn_unless_settled()
+        return self
+
+    def scores(self, X: Any) -> np.ndarray:
+        """Posterior mean of each label's utility, the larger the better.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, d)
+            Kernel values with the training rows, (q, n), if the kernel is precomputed.
+
+        Returns
+        -------
+        scores : ndarray of shape (q, L)
+            Columns in the order of ``classes_``; they sum to zero in each row, for preferences
+            say nothing about the mean of all labels.
+        """
+        check_is_fitted(self)
+        X = self._validated(X)
+        batches = gen_batches(len(X), _BATCH)
+        return np.concatenate([self.predictor_.mean(self._cross(X[b])[1]) for b in batches])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Ranks of the labels, 1 for the best, whatever Y was; `predict_top` names one label.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, d)
+
+        Returns
+        -------
+        ranks : ndarray of int, shape (q, L)
+        """
+        return places(self.scores(X))
+
+    def predict_top(self, X: Any) -> np.ndarray:
+        """The best label of each row: the predicted class or level.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, d)
+
+        Returns
+        -------
+        labels : ndarray of shape (q,)
+        """
+        return self.classes_[np.argmax(self.scores(X), axis=1)]
+
+    def predict_pairs_proba(self, X: Any) -> np.ndarray:
+        """Probability that one label is preferred to another, for every two labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, d)
+
+        Returns
+        -------
+        proba : ndarray of shape (q, L, L)
+            Entry ``[i, a, b]``: ``classes_[a]`` is preferred to ``classes_[b]`` at row i. With
+            ties, ``[i, a, b]`` and ``[i, b, a]`` leave the probability of a tie.
+        """
+        check_is_fitted(self)
+        X, L = self._validated(X), len(self.classes_)
+        proba = np.empty((len(X), L, L))
+        likelihood = self.fit_.likelihood
+        for batch in gen_batches(len(X), _BATCH):
+            Z, cross = self._cross(X[batch])
+            mean, variance = self.predictor_.differences(cross, self.kernel_.diag(Z))
+            found = likelihood.proba(mean.ravel(), variance.ravel())[:, -1]
+            proba[batch] = found.reshape(mean.shape)
+        return proba
+
+    def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+        """Share of the preferences in Y that are predicted rightly.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, d)
+        Y : array-like of shape (q, L) or (q,), or list of q lists of pairs
+            As for `fit`; ties do not count.
+        sample_weight : array-like of shape (q,), default=None
+
+        Returns
+        -------
+        score : float
+        """
+        scores = self.scores(X)
+        edges = read(Y, self.graph, self.classes_, len(scores))
+        weights = check_weights(sample_weight, len(scores))[edges.at]
+        if not np.any(weights > 0):
+            raise ValueError("Y states no preference, so there is nothing to be right about.")
+        right = scores[edges.at, edges.better] > scores[edges.at, edges.worse]
+        return float(np.average(right, weights=weights))

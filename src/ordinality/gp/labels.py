@@ -1,0 +1,309 @@
+"""Preferences between labels: several latent functions of one input, under one kernel.
+
+Each of L labels has a latent function of its own, all with the same kernel, and an observation
+sees the difference of two labels at one input. Stacked label by label the latent vector has
+covariance ``I_L x K``, but nothing of that size is ever made: designs and gradients speak of
+the n x n matrix K, and the mean of an input's labels, which no difference sees, is left out.
+
+With H of shape (L, L - 1), orthonormal columns that sum to zero, the contrasts ``(H' x I) f ~
+N(0, I_{L-1} x K)`` carry the same evidence and the same mode. Writing ``K = U U'`` with U of
+shape (n, r), r the rank of K, leaves one matrix to factorise, of side ``N = r (L - 1)``:
+
+    B = I + (I x U)' Lambda (I x U),    Lambda: n blocks of (L - 1) x (L - 1).
+
+Operations: ``n N^2`` to make B and ``N^3 / 3`` to factorise it, all that a step of Laplace
+needs; ``2/3 N^3`` to invert it and ``n N^2`` for the marginals, in each step of EP and once for
+Laplace; ``(1 + n / r) n N^2`` for the gradient. Knowing nothing of blocks and rank, the n-form
+of any rows would spend 4/3 and 2 times the cube of n (L - 1) on the two steps. A linear kernel
+of d features has r = d, and a smooth kernel of few features often much less than n.
+
+Chu & Ghahramani (2005, ICML), section 3, with a shared kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from .arrays import scratch
+from .design import Differences, Rows
+from .posterior import diagnosis
+
+__all__ = ["Contrasts", "ContrastsPosterior", "Labels", "contrast_basis"]
+
+# EP costs 2/3 m^3 a step over m observations, and N^3 + 3 n N^2 here.
+_TALL = 1.25
+
+
+def contrast_basis(L: int) -> np.ndarray:
+    """Orthonormal columns that sum to zero, shape (L, L - 1) (Helmert's).
+
+    Examples
+    --------
+    >>> from ordinality.gp.labels import contrast_basis
+    >>> contrast_basis(2).ravel().round(4)
+    array([ 0.7071, -0.7071])
+    """
+    k = np.arange(1, L)
+    H = np.where(np.arange(L)[:, None] < k, 1.0, 0.0)
+    H[k, k - 1] = -k
+    return H / np.sqrt(k * (k + 1.0))
+
+
+class Labels(Differences):
+    """Each observation sees how far one label lies above another at one input.
+
+    As a `Differences` it looks at the stacked vector of all labels, n L long; its covariance
+    and pullback are those of the n x n kernel matrix that the labels share.
+
+    Parameters
+    ----------
+    at : ndarray of int, shape (m,)
+        Input of each observation.
+    first, second : ndarray of int, shape (m,)
+        The two labels, 0..L-1: ``f_first(x_at) - f_second(x_at)`` is seen.
+    n, L : int
+        How many inputs and labels there are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinality.gp.labels import Labels
+    >>> at, first, second = np.array([0, 1]), np.array([0, 0]), np.array([1, 2])
+    >>> Labels(at, first, second, 2, 3).covariance(np.array([[1.0, 0.5], [0.5, 1.0]]))
+    array([[2. , 0.5],
+           [0.5, 2. ]])
+    """
+
+    def __init__(
+        self, at: np.ndarray, first: np.ndarray, second: np.ndarray, n: int, L: int
+    ) -> None:
+        super().__init__(np.column_stack([first * n + at, second * n + at]), n * L)
+        # Frozen as a value, so fields of its own are set as its parent's are.
+        for name, value in {"at": at, "first": first, "second": second, "n": n, "L": L}.items():
+            object.__setattr__(self, name, value)
+
+    at: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    n: int
+    L: int
+
+    def take(self, which: np.ndarray) -> Labels:
+        """Some of the observations."""
+        return Labels(self.at[which], self.first[which], self.second[which], self.n, self.L)
+
+    def compact(self) -> tuple[np.ndarray, Labels]:
+        """The inputs of which anything is seen, and the same observations of them alone."""
+        kept, at = np.unique(self.at, return_inverse=True)
+        return kept, Labels(at.ravel(), self.first, self.second, len(kept), self.L)
+
+    @property
+    def signs(self) -> np.ndarray:
+        """+1 and -1 at the two labels of each observation, shape (m, L)."""
+        return np.eye(self.L)[self.first] - np.eye(self.L)[self.second]
+
+    def covariance(self, K: np.ndarray) -> np.ndarray:
+        """``A (I x K) A'`` from K of shape (n, n)."""
+        C = self.signs @ self.signs.T
+        C *= K[np.ix_(self.at, self.at)]
+        return C
+
+    def pullback(self, G: np.ndarray) -> np.ndarray:
+        """Gradient in K, (n, n): the sum of the diagonal blocks of ``A' G A``."""
+        order = np.argsort(self.at, kind="stable")
+        seen, starts = np.unique(self.at[order], return_index=True)
+        product = G * (self.signs @ self.signs.T)
+        product = np.add.reduceat(product[:, order], starts, axis=1)
+        out = np.zeros((self.n, self.n))
+        out[np.ix_(seen, seen)] = np.add.reduceat(product[order], starts, axis=0)
+        return out
+
+    def by_input(self, x: np.ndarray) -> np.ndarray:
+        """``A' x`` with a row for each input and a column for each label."""
+        return self.gather(x).reshape(self.L, self.n).T
+
+    def laplacians(self, tau: np.ndarray) -> np.ndarray:
+        """Graph Laplacian of the labels at each input, edges weighing ``tau``: (n, L, L)."""
+        L = self.L
+        each = self.at * L**2
+        places = ((self.first, self.first, 1.0), (self.second, self.second, 1.0),
+                  (self.first, self.second, -1.0), (self.second, self.first, -1.0))  # fmt: skip
+        total = np.zeros(self.n * L**2)
+        for a, b, sign in places:
+            total += np.bincount(each + a * L + b, sign * tau, len(total))
+        return total.reshape(self.n, L, L)
+
+    def seen_variances(self, cov: np.ndarray) -> np.ndarray:
+        """Variances of what is seen, from the covariance of labels at each input, (n, L, L)."""
+        at, a, b = self.at, self.first, self.second
+        return cov[at, a, a] + cov[at, b, b] - 2.0 * cov[at, a, b]
+
+
+@dataclass(frozen=True)
+class Contrasts:
+    """The prior of what label differences see, in whitened contrasts."""
+
+    design: Labels
+    K: np.ndarray  # (n, n)
+    H: np.ndarray  # (L, L - 1)
+    U: np.ndarray  # (n, r), K = U U' up to the rounding of K
+
+    @classmethod
+    def of(cls, design: Labels, K: np.ndarray) -> Contrasts:
+        """Factorise K with pivots."""
+        if not np.isfinite(K.sum()):  # LAPACK would take it for the end of the rank
+            raise FloatingPointError(diagnosis(K, np.ones(len(K))))
+        lower, pivots, rank, _ = lapack.dpstrf(K, lower=1)
+        U = np.empty((len(K), rank))
+        U[pivots - 1] = np.tril(lower)[:, :rank]
+        return cls(design, K, contrast_basis(design.L), U)
+
+    @property
+    def side(self) -> int:
+        """Rows of B."""
+        return self.U.shape[1] * self.H.shape[1]
+
+    @property
+    def is_cheaper(self) -> bool:
+        """Than the covariance of the observations themselves."""
+        return len(self.design) > _TALL * self.side
+
+    @property
+    def effort(self) -> float:
+        return float((self.side**3 + 3.0 * len(self.K) * self.side**2) ** (1 / 3))
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        return 2.0 * np.diagonal(self.K)[self.design.at]
+
+    def __matmul__(self, alpha: np.ndarray) -> np.ndarray:
+        return self.seen(self.K @ self.pulled(alpha))
+
+    def pulled(self, x: np.ndarray) -> np.ndarray:
+        """What pulls on observations are for the contrasts, (n, L - 1)."""
+        return self.design.by_input(x) @ self.H
+
+    def seen(self, g: np.ndarray) -> np.ndarray:
+        """What observations see of contrasts, (n, L - 1)."""
+        return self.design.see((g @ self.H.T).T.ravel())
+
+    def given(self, tau: np.ndarray) -> ContrastsPosterior:
+        """Contrasts number a and b share the block ``U' diag(Lambda_ab) U`` of B."""
+        U, (n, r), q = self.U, self.U.shape, self.H.shape[1]
+        Lambda = self.H.T @ self.design.laplacians(tau) @ self.H
+        B = scratch(self.side, "factor")
+        for a in range(q):
+            weighed = Lambda[:, a, a:, None] * U[:, None, :]
+            B[a * r : (a + 1) * r, a * r :] = U.T @ weighed.reshape(n, -1)
+        B[np.diag_indices(self.side)] += 1.0
+        factor, info = lapack.dpotrf(B, clean=0, overwrite_a=1)
+        half_log_det = float(np.sum(np.log(np.diagonal(factor)))) if info == 0 else np.inf
+        if not np.isfinite(half_log_det):
+            raise FloatingPointError(diagnosis(self.K, np.full(n, np.sqrt(tau.max()))))
+        return ContrastsPosterior(self, tau, Lambda, factor, half_log_det)
+
+    def view(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        n, q, some = len(self.K), self.H.shape[1], self.design.take(block)
+        index = np.arange(q) * n + some.at[:, None]
+        return Rows(index, self.H[some.first] - self.H[some.second], n * q).see
+
+
+@dataclass(frozen=True)
+class ContrastsPosterior:
+    """The posterior under some sites, by the factor of B, or its inverse once `inverted`."""
+
+    prior: Contrasts
+    tau: np.ndarray
+    Lambda: np.ndarray  # (n, L - 1, L - 1)
+    matrix: np.ndarray  # factor or inverse of B; only the upper triangle means anything
+    half_log_det: float
+    inverse: bool = False
+
+    def moments(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean = self.prior.seen(self._contrasts(nu))
+        return mean, nu - self.tau * mean
+
+    def inverted(self) -> ContrastsPosterior:
+        if self.inverse:
+            return self
+        inverse, _ = lapack.dpotri(self.matrix, overwrite_c=1)
+        return replace(self, matrix=inverse, inverse=True)
+
+    def marginals(self) -> tuple[np.ndarray, np.ndarray]:
+        U, H, (n, r) = self.prior.U, self.prior.H, self.prior.U.shape
+        q = H.shape[1]
+        cov = np.empty((n, q, q))
+        for a in range(q):
+            half = U @ self._inverse_rows(a)
+            cov[:, a, a:] = np.einsum("ibk,ik->ib", half.reshape(n, -1, r), U)
+            cov[:, a:, a] = cov[:, a, a:]
+        var = np.maximum(self.prior.design.seen_variances(H @ cov @ H.T), 0.0)
+        return np.maximum(1.0 - self.tau * var, np.finfo(float).tiny), var
+
+    def latent(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean = self._contrasts(nu).T.ravel()
+        return mean, self.inverted().covariance().reshape(len(mean), -1)
+
+    def evidence_gradient(self, alpha: np.ndarray, implicit: np.ndarray) -> np.ndarray:
+        """Gradient in K: the sum of the diagonal blocks, none of which is made in full.
+
+        ``Lambda_ab`` are diagonal, so entry (i, j) of the sum of ``Lambda Cov Lambda`` is a
+        sum over pairs b, c of contrasts of ``Cov_bc[i, j] (Lambda_i Lambda_j)[b, c]``.
+        """
+        a, v, Lambda = self.prior.pulled(alpha), self.prior.pulled(implicit), self.Lambda
+        G = np.diag(np.trace(Lambda, axis1=1, axis2=2))
+        for b, c, cov in self._covariances():
+            part = cov * (Lambda[:, b] @ Lambda[:, c].T)
+            G -= part if b == c else part + part.T
+        pull = a @ a.T
+        cross = v @ a.T
+        return 0.5 * (pull - G + cross + cross.T)
+
+    def covariance(self) -> np.ndarray:
+        """Posterior covariance of contrasts, (L - 1, n, L - 1, n); needs the inverse."""
+        n, q = len(self.prior.K), self.prior.H.shape[1]
+        out = np.empty((q, n, q, n))
+        for b, c, cov in self._covariances():
+            out[b, :, c], out[c, :, b] = cov, cov.T
+        return out
+
+    def explained(self) -> np.ndarray:
+        """``G = Lambda - Lambda Cov Lambda`` of contrasts, (n (L - 1), n (L - 1))."""
+        n, q = len(self.prior.K), self.prior.H.shape[1]
+        cov = self.covariance().transpose(1, 0, 2, 3).reshape(n, q, -1)
+        half = (self.Lambda @ cov).reshape(n, q, q, n)  # input, contrast | contrast, input
+        whole = self.Lambda @ half.transpose(3, 2, 1, 0).reshape(n, q, -1)
+        whole = whole.reshape(n, q, q, n).transpose(1, 0, 2, 3)
+        G = -np.ascontiguousarray(whole)
+        i = np.arange(n)
+        G[:, i, :, i] += self.Lambda
+        return G.reshape(n * q, n * q)
+
+    def _contrasts(self, nu: np.ndarray) -> np.ndarray:
+        """Posterior mean of the contrasts, (n, L - 1)."""
+        U, q = self.prior.U, self.prior.H.shape[1]
+        pull = (U.T @ self.prior.pulled(nu)).T.ravel()
+        if self.inverse:
+            e = blas.dsymv(1.0, self.matrix, pull)
+        else:
+            e = lapack.dpotrs(self.matrix, pull)[0]
+        return U @ e.reshape(q, -1).T
+
+    def _inverse_rows(self, a: int) -> np.ndarray:
+        """Rows of B^-1 that belong to contrast a, from its own columns on."""
+        r = self.prior.U.shape[1]
+        rows = np.ascontiguousarray(self.matrix[a * r : (a + 1) * r, a * r :])
+        rows[:, :r] = np.triu(rows[:, :r]) + np.triu(rows[:, :r], 1).T
+        return rows
+
+    def _covariances(self) -> Iterator[tuple[int, int, np.ndarray]]:
+        """(b, c, Cov_bc) for all pairs of contrasts with b <= c."""
+        U, r = self.prior.U, self.prior.U.shape[1]
+        for b in range(self.prior.H.shape[1]):
+            half = U @ self._inverse_rows(b)
+            for k in range(half.shape[1] // r):
+                yield b, b + k, half[:, k * r : (k + 1) * r] @ U.T
