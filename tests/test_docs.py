@@ -65,7 +65,7 @@ def test_the_checks_run_the_test_command_of_the_readme():
 
 def public_names():
     yield from ordinality.__all__
-    for module in ("kernels", "metrics", "levels"):
+    for module in ("elicitation", "kernels", "metrics", "levels"):
         yield from (f"{module}.{name}" for name in getattr(ordinality, module).__all__)
 
 

@@ -262,7 +262,7 @@ class WhitenedPosterior:
     def marginals(self) -> tuple[np.ndarray, np.ndarray]:
         cov, _ = lapack.dlauum(self.factor)
         var = np.maximum(self.prior.rows.variances(cov), 0.0)
-        return np.maximum(1.0 - self.tau * var, np.finfo(float).tiny), var
+        return np.maximum(1.0 - self.tau * var, np.finfo(float).eps), var
 
     def latent(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         V = np.triu(self.inverted().factor)

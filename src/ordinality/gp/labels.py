@@ -242,7 +242,7 @@ class ContrastsPosterior:
             cov[:, a, a:] = np.einsum("ibk,ik->ib", half.reshape(n, -1, r), U)
             cov[:, a:, a] = cov[:, a, a:]
         var = np.maximum(self.prior.design.seen_variances(H @ cov @ H.T), 0.0)
-        return np.maximum(1.0 - self.tau * var, np.finfo(float).tiny), var
+        return np.maximum(1.0 - self.tau * var, np.finfo(float).eps), var
 
     def latent(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = self._contrasts(nu).T.ravel()

@@ -1,0 +1,331 @@
+"""Choices and rankings as people keep them, as the comparisons they imply.
+
+Whoever takes one of five alternatives prefers it to each of the other four and says nothing
+about those four; whoever ranks five items compares every two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+
+from .files import Table, TableError, features_and_target
+
+__all__ = ["Comparisons", "choices_to_pairs", "rankings_to_pairs"]
+
+
+class Comparisons(NamedTuple):
+    """What `PreferenceGP` learns from: ``PreferenceGP(c.items).fit(c.pairs, c.answers)``.
+
+    Attributes
+    ----------
+    items : ndarray of shape (n, d), or int
+        Features of the items; how many there are if they have none.
+    pairs : ndarray of int, shape (m, 2)
+        Numbers of the two items of each comparison.
+    answers : ndarray of int, shape (m,)
+        +1, the first was preferred; 0, neither.
+    names : tuple, length n
+        What each item is called: its value in the column of items, the column of its ranks, or
+        the row where it first stands.
+    features : tuple of str, length d
+        What each column of ``items`` is.
+    cases : ndarray of shape (m,)
+        The case, or the row of ranks, that each comparison comes from: groups to split by, or
+        the judges of `PreferenceGP.fit`.
+    notes : tuple of str
+        What was left out or encoded, as sentences.
+    """
+
+    items: Any
+    pairs: np.ndarray
+    answers: np.ndarray
+    names: tuple[Any, ...]
+    features: tuple[str, ...]
+    cases: np.ndarray
+    notes: tuple[str, ...]
+
+
+def choices_to_pairs(
+    table: Any,
+    case: str = "case",
+    chosen: str = "chosen",
+    item: str | None = None,
+    features: Sequence[str] | None = None,
+) -> Comparisons:
+    """Comparisons from a table with a row for each alternative of each choice.
+
+    Parameters
+    ----------
+    table : DataFrame of pandas or polars, or Table
+    case : str, default="case"
+        Column that says which rows were on offer together.
+    chosen : str, default="chosen"
+        Column that is true, or 1, in the one row of each case that was taken, else false or 0.
+    item : str, default=None
+        Column that names the alternative, if it is the same thing with the same features in
+        every case. None: rows with equal features are one item, whatever case they are in.
+    features : sequence of str, default=None
+        Columns that describe alternatives; None is all others. Text is one-hot encoded. An
+        empty list is none, and needs ``item``.
+
+    Returns
+    -------
+    Comparisons
+        The chosen alternative of each case against every other of it.
+
+    Raises
+    ------
+    TableError
+        When a column is not there, cells are missing, or a case has not one choice.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from ordinality import PreferenceGP
+    >>> from ordinality.tables import choices_to_pairs
+    >>> trips = pandas.DataFrame({
+    ...     "trip": [1, 1, 1, 2, 2],
+    ...     "minutes": [20, 25, 40, 20, 30],
+    ...     "fare": [3.0, 2.0, 0.0, 3.0, 1.0],
+    ...     "chosen": [0, 1, 0, 0, 1],
+    ... })
+    >>> found = choices_to_pairs(trips, case="trip")
+    >>> found.pairs
+    array([[1, 0],
+           [1, 2],
+           [3, 0]])
+    >>> PreferenceGP(found.items).fit(found.pairs).predict([[1, 0]])
+    array([1])
+    """
+    table = _table(table)
+    _there(table, [case, chosen, *([] if item is None else [item]), *(features or ())])
+    taken = _taken(table, chosen)
+    group, labels = _groups(table, case)
+    _one_choice_each(taken, group, labels, case, chosen)
+    number, X, names, columns, notes = _items(table, case, chosen, item, features)
+    winner = np.empty(len(labels), dtype=np.intp)
+    winner[group[taken]] = number[taken]
+    others = np.flatnonzero(~taken)
+    others = others[np.argsort(group[others], kind="stable")]
+    pairs = np.column_stack([winner[group[others]], number[others]])
+    alike = pairs[:, 0] == pairs[:, 1]
+    if alike.any():
+        notes += (f"Left out {_count(alike)} of a chosen alternative with one like it.",)
+    lone = np.bincount(group) == 1
+    if lone.any():
+        notes += (f"Learnt nothing from {_count(lone, 'case')} with one alternative.",)
+    pairs, cases = pairs[~alike], labels[group[others[~alike]]]
+    return _comparisons(table, X, pairs, np.ones(len(pairs), int), names, columns, cases, notes)
+
+
+def rankings_to_pairs(
+    table: Any,
+    columns: Sequence[str] | None = None,
+    *,
+    best: str = "lowest",
+    ties: bool = False,
+    neighbours: bool = False,
+) -> Comparisons:
+    """Comparisons from a table with a row for each ranking and a column for each item.
+
+    Parameters
+    ----------
+    table : DataFrame of pandas or polars, or Table
+        Cells hold ranks; empty ones are items that were not ranked.
+    columns : sequence of str, default=None
+        Columns of ranks; None is all.
+    best : {"lowest", "highest"}, default="lowest"
+        Whether rank 1 is the best, or the largest number is, as for scores.
+    ties : bool, default=False
+        Whether items of equal rank are comparisons with the answer 0, for
+        ``PreferenceGP(ties=True)``; else they are left out.
+    neighbours : bool, default=False
+        Whether each item is compared only with those of the next rank, instead of with all:
+        fewer comparisons, and closer to independent ones.
+
+    Returns
+    -------
+    Comparisons
+        The item of better rank first. ``items`` is a number; features of the items, a row each
+        in the order of ``names``, may take its place.
+
+    Raises
+    ------
+    TableError
+        When a column is not there or holds no numbers, or nothing is compared.
+
+    Examples
+    --------
+    >>> import polars
+    >>> from ordinality import PreferenceGP
+    >>> from ordinality.tables import rankings_to_pairs
+    >>> ranks = polars.DataFrame({"tea": [1, 2, 1], "coffee": [2, 1, 3], "milk": [3, None, 2]})
+    >>> found = rankings_to_pairs(ranks)
+    >>> len(found.pairs), found.names
+    (7, ('tea', 'coffee', 'milk'))
+    >>> PreferenceGP(found.items).fit(found.pairs, found.answers).rank()
+    array([1, 2, 3])
+    """
+    if best not in ("lowest", "highest"):
+        raise ValueError(f"best is {best!r}; it must be 'lowest' or 'highest'.")
+    table = _table(table)
+    names = table.names if columns is None else tuple(dict.fromkeys(columns))
+    _there(table, names)
+    if len(names) < 2:
+        raise TableError(f"{table.source} has {len(names)} columns of ranks; two are needed.")
+    ranks = np.column_stack([_numbers(table, name) for name in names])
+    ranks = ranks if best == "lowest" else -ranks
+    found = [_compared(row, neighbours) for row in ranks]
+    rows = np.repeat(np.arange(len(ranks)), [len(pairs) for pairs in found])
+    pairs = np.concatenate([np.empty((0, 2), dtype=np.intp), *found])
+    tied = ranks[rows, pairs[:, 0]] == ranks[rows, pairs[:, 1]]
+    notes: tuple[str, ...] = ()
+    if tied.any() and not ties:
+        notes = (f"Left out {_count(tied)} of items with equal ranks.",)
+        pairs, rows, tied = pairs[~tied], rows[~tied], tied[~tied]
+    answers = np.where(tied, 0, 1)
+    return _comparisons(table, len(names), pairs, answers, names, (), rows, notes)
+
+
+def _compared(ranks: np.ndarray, neighbours: bool) -> np.ndarray:
+    """Pairs of the items that one row ranks, the better first; of equal ones, as they stand."""
+    known = np.flatnonzero(np.isfinite(ranks))
+    order = known[np.argsort(ranks[known], kind="stable")]
+    i, j = np.triu_indices(len(order), 1)
+    if neighbours:
+        step = np.unique(ranks[order], return_inverse=True)[1]
+        near = step[j] - step[i] <= 1
+        i, j = i[near], j[near]
+    return np.column_stack([order[i], order[j]])
+
+
+# What tables hold
+
+
+def _table(table: Any) -> Table:
+    if isinstance(table, Table):
+        return table
+    try:
+        return Table(nw.from_native(table, eager_only=True))
+    except TypeError:
+        raise TypeError(
+            f"table is a {type(table).__name__}; wanted a DataFrame of pandas or polars, or "
+            "what `ordinality.tables.read` returns."
+        ) from None
+
+
+def _there(table: Table, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in table.names:
+            raise TableError(
+                f"{table.source} has no column {name!r}; it has {', '.join(table.names)}."
+            )
+    if not len(table):
+        raise TableError(f"{table.source} has no rows.")
+
+
+def _taken(table: Table, chosen: str) -> np.ndarray:
+    """Which rows were chosen."""
+    series = table.frame[chosen]
+    cells = series.to_list()
+    wrong = [cell for cell in cells if cell not in (0, 1)]  # True and False are 1 and 0
+    if wrong:
+        raise TableError(
+            f"{chosen} holds {wrong[0]!r}; it must be 1 (or true) in the row that was chosen "
+            "and 0 (or false) in the others."
+        )
+    return np.array(cells, dtype=bool)
+
+
+def _groups(table: Table, column: str) -> tuple[np.ndarray, np.ndarray]:
+    """Number of the group of each row, and the label of each group, first come first."""
+    series = table.frame[column]
+    cells = series.to_list()
+    missing = [cell is None or cell != cell for cell in cells]  # NaN is not itself
+    if any(missing):
+        raise TableError(f"{column} is empty in row {missing.index(True)}; fill it in.")
+    number = {label: k for k, label in enumerate(dict.fromkeys(cells))}
+    return np.array([number[cell] for cell in cells]), np.array(list(number))
+
+
+def _one_choice_each(
+    taken: np.ndarray, group: np.ndarray, labels: np.ndarray, case: str, chosen: str
+) -> None:
+    counts = np.bincount(group[taken], minlength=len(labels))
+    wrong = np.flatnonzero(counts != 1)
+    if len(wrong):
+        k = wrong[0]
+        found = "no row that was" if counts[k] == 0 else f"{counts[k]} rows that were"
+        raise TableError(
+            f"{case} {labels[k].item()!r} has {found} chosen; {chosen} must be 1 in one row "
+            "of every case."
+        )
+
+
+def _items(
+    table: Table, case: str, chosen: str, item: str | None, features: Sequence[str] | None
+) -> tuple[np.ndarray, Any, tuple[Any, ...], tuple[str, ...], tuple[str, ...]]:
+    """Number of the item in each row; features, names, names of features, notes."""
+    if (features is not None and not len(features)) or set(table.names) <= {case, chosen, item}:
+        if item is None:
+            raise TableError(
+                f"{table.source} has no features and no column of items; name one of them."
+            )
+        number, labels = _groups(table, item)
+        return number, len(labels), tuple(labels.tolist()), (), ()
+    drop = [name for name in (case, item) if name is not None]
+    task = features_and_target(table, chosen, features, () if features else drop)
+    if item is None:
+        number, first = _distinct(task.X)
+        return number, task.X[first], tuple(first.tolist()), task.names, task.notes
+    number, labels = _groups(table, item)
+    first = np.unique(number, return_index=True)[1]
+    differs = np.argwhere(task.X[first[number]] != task.X)
+    if len(differs):
+        row, column = differs[0]
+        raise TableError(
+            f"{task.names[column]} of {item} {labels[number[row]].item()!r} differs between "
+            f"rows {first[number[row]]} and {row}; leave `item` out, so that rows with "
+            "different features are different items."
+        )
+    return number, task.X[first], tuple(labels.tolist()), task.names, task.notes
+
+
+def _distinct(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number of the distinct row that each row is, and where each stands first, in order."""
+    _, first, place = np.unique(X, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    return rank[place.ravel()], first[order]
+
+
+def _numbers(table: Table, name: str) -> np.ndarray:
+    series = table.frame[name]
+    if not series.dtype.is_numeric() and series.null_count() < len(series):
+        raise TableError(
+            f"{name} holds {series.dtype} values; ranks are numbers. Name the columns of "
+            "ranks in `columns`."
+        )
+    return series.cast(nw.Float64).to_numpy().astype(np.float64)
+
+
+def _count(which: np.ndarray, what: str = "comparison") -> str:
+    count = int(which.sum())
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _comparisons(
+    table: Table, X: Any, pairs: np.ndarray, answers: np.ndarray, names: tuple[Any, ...],
+    features: tuple[str, ...], cases: np.ndarray, notes: tuple[str, ...],
+) -> Comparisons:  # fmt: skip
+    if not len(pairs):
+        why = f" {notes[-1]}" if notes else ""
+        raise TableError(
+            f"{table.source} compares nothing: no pair is left to learn from.{why}"
+        )
+    return Comparisons(X, pairs, answers, names, features, cases, notes)

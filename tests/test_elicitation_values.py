@@ -1,0 +1,100 @@
+"""What an answer is worth, as a function of moments: against brute force and many digits."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.special import entr
+from scipy.stats import logistic, norm
+
+from ordinality.elicitation import gains, questions
+from ordinality.elicitation.sampling import draws
+from ordinality.gp.comparisons import Symmetric
+
+LIKELIHOODS = {
+    "probit": Symmetric.of(sigma=0.5),
+    "ties": Symmetric.of([0.3], ties=True, sigma=0.2),
+    "logit": Symmetric.of(sigma=0.5, link="logit"),
+    "grades": Symmetric.of([0.3, 1.0], ties=True, sigma=0.6, link="logit"),
+}
+MOMENTS = [(0.0, 1e-3), (0.4, 0.2), (-1.0, 0.24), (2.0, 3.0), (0.5, 400.0)]
+
+
+def brute_force(likelihood, mean, variance):
+    """H[E p] - E H[p] in bits, on 400,001 equal steps: rounding adds up to some 1e-12."""
+    s, c = np.sqrt(variance), likelihood.noise
+    d = np.linspace(mean - 10 * s, mean + 10 * s, 400_001)
+    weight = norm.pdf(d, mean, s)
+    weight /= weight.sum()
+    scale = {"probit": norm, "logit": logistic}[likelihood.link]
+    edges = np.r_[-np.inf, likelihood.thresholds, np.inf]
+    # The upper tail from its own side, where it keeps its digits.
+    proba = [
+        np.where(d < a, scale.sf((a - d) / c) - scale.sf((b - d) / c),
+                 scale.cdf((b - d) / c) - scale.cdf((a - d) / c))
+        for a, b in pairwise(edges)
+    ]  # fmt: skip
+    before = sum(entr(p @ weight) for p in proba)
+    return (before - sum(entr(p) for p in proba) @ weight) / np.log(2)
+
+
+@pytest.mark.parametrize("kind", LIKELIHOODS)
+@pytest.mark.parametrize("at", MOMENTS, ids=str)
+def test_information_is_that_of_brute_force(kind, at):
+    likelihood, arrays = LIKELIHOODS[kind], [np.array([x]) for x in at]
+    truth = brute_force(likelihood, *at)
+    assert gains.exact_gain(likelihood, *arrays)[0] == pytest.approx(truth, abs=1e-11)
+    rough = gains.rough_gain(likelihood, *arrays)[0]
+    # Normal for logistic noise is the larger error; either only sifts.
+    assert rough == pytest.approx(truth, abs=2e-5 if likelihood.link == "probit" else 0.02)
+
+
+@pytest.mark.parametrize(
+    ("kind", "mean", "variance", "truth"),
+    [  # mpmath, 25 digits, adaptive quadrature between break-points at the thresholds
+        ("probit", 0.4, 0.2, 0.13275516898518028),
+        ("probit", 3.0, 0.05, 3.1312032819997074e-05),
+        ("ties", -1.0, 0.24, 0.26590351960686476),
+        ("logit", 2.0, 3.0, 0.2704060940489648),
+        ("grades", 0.5, 400.0, 1.0949894066637258),
+    ],
+)
+def test_information_is_that_of_many_digits(kind, mean, variance, truth):
+    found = gains.exact_gain(LIKELIHOODS[kind], np.array([mean]), np.array([variance]))[0]
+    assert found == pytest.approx(truth, abs=1e-15)
+
+
+def test_the_closed_form_is_off_by_less_than_three_thousandths_of_a_bit():
+    mean, variance = (g.ravel() for g in np.meshgrid(np.r_[0:5:41j], np.logspace(-2, 2, 41)))
+    one = Symmetric.of(sigma=np.sqrt(0.5))  # noise 1 on a difference
+    off = np.abs(gains.closed_gain(one, mean, variance) - gains.exact_gain(one, mean, variance))
+    assert 1e-3 < off.max() < 3e-3
+
+
+@pytest.mark.parametrize("kind", LIKELIHOODS)
+def test_information_is_between_nothing_and_the_entropy_of_the_answer(kind):
+    likelihood = LIKELIHOODS[kind]
+    mean, variance = np.r_[0.0, 0.0, 30.0, 0.0], np.r_[0.0, 1.0, 1.0, 1e8]
+    gain = gains.exact_gain(likelihood, mean, variance)
+    assert gain[0] == pytest.approx(0.0, abs=1e-15)  # nothing is left to learn
+    assert gain[2] < 1e-9  # the answer is known
+    # Noise and ties are nothing beside differences of ten thousand.
+    assert gain[3] == pytest.approx(1.0, abs=3e-3)
+
+
+def test_without_doubt_the_best_is_the_larger_mean():
+    best = gains.best_of(np.array([1.0, -2.0]), np.array([0.5, -2.0]), np.zeros(2))
+    np.testing.assert_allclose(best, [1.0, -2.0], rtol=1e-14)
+
+
+def test_an_unknown_answer_leaves_the_covariance_expected_of_it():
+    rng = np.random.default_rng(3)
+    half = rng.normal(size=(4, 4))
+    mean, cov = rng.normal(size=4), half @ half.T
+    likelihood = LIKELIHOODS["ties"]
+    pool = questions._Pool(np.arange(4), mean, cov, np.array([[1, 3]]), likelihood)
+    f = draws(mean, cov, 400_000, rng)
+    felt = f[1] - f[3] + likelihood.noise * rng.normal(size=f.shape[1])
+    answer = np.searchsorted(likelihood.thresholds, felt)
+    within = sum(np.mean(answer == k) * np.cov(f[:, answer == k]) for k in range(3))
+    np.testing.assert_allclose(pool.asked(0).cov, within, rtol=0, atol=0.02)
