@@ -251,7 +251,8 @@ class SupportVectorClassifier(ScoredClassifier):
             machine = Machine.of(
                 self.constraints, rows.y[train], len(self.levels_), cost[train]
             )
-            # A part of the rows may need a higher price than all of them.
+            # A part of the rows may need a higher price than all of them; at the least one
+            # itself, rounding would decide.
             price = max(C, (1 + 1e-9) * machine.least_C)
             fold = machine.solve(part(kernels, train), price, **self._limits())
             beta = np.zeros(len(rows))

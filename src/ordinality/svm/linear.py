@@ -26,6 +26,9 @@ __all__ = ["LinearSolution", "solve_linear"]
 _ROWS = 20_000  # at once, lest weighted copies of X take as much memory as X
 _DIGITS = 1e-6  # the gap to reach, as a part of the tolerance
 _SNAP = 1e-6  # multipliers within this part of their bound are taken to lie on it
+_PROP = (
+    1 + 1e-14
+)  # some roundings' worth, lest the pivot of a hardly held threshold be negative
 _PATIENCE = 10  # steps without any gain, after which rounding has the upper hand
 _BACK = 0.995  # part of the way to the nearest bound that a step goes at most
 
@@ -195,7 +198,8 @@ def _step(terms: Terms, rows: _Rows, at: _Point, residuals: tuple[np.ndarray, ..
         H[d:, :], H[:, d:] = 0.0, 0.0
     # Thresholds that nothing holds (no terms, or pinned) stay where they are.
     own = np.arange(d, d + J)
-    H[own, own] = np.where(H[own, own] > 0, (1 + 1e-14) * H[own, own], 1.0)
+    held = H[own, own] > 0
+    H[own, own] = np.where(held, _PROP * H[own, own], 1.0)
     factor = cho_factor(H, lower=True)
     products = at.products()
     ahead = _direction(terms, rows, at, residuals, theta, factor, [-p for p in products])
