@@ -26,9 +26,8 @@ __all__ = ["LinearSolution", "solve_linear"]
 _ROWS = 20_000  # at once, lest weighted copies of X take as much memory as X
 _DIGITS = 1e-6  # the gap to reach, as a part of the tolerance
 _SNAP = 1e-6  # multipliers within this part of their bound are taken to lie on it
-_PROP = (
-    1 + 1e-14
-)  # some roundings' worth, lest the pivot of a hardly held threshold be negative
+# Some roundings' worth on the diagonal, lest the pivot of a hardly held threshold be negative.
+_PROP = 1 + 1e-14
 _PATIENCE = 10  # steps without any gain, after which rounding has the upper hand
 _BACK = 0.995  # part of the way to the nearest bound that a step goes at most
 
