@@ -14,6 +14,8 @@ from ..svm.terms import FORMULATIONS, Terms
 
 __all__ = ["Machine", "Trained", "train"]
 
+_NO_WIDTH = 1e-8  # ten times what the solver may leave where the best bands have no width
+
 
 def train(
     terms: Terms, rows: KernelRows, start: Solution | None = None, *, tol: float, **limits: Any
@@ -121,8 +123,8 @@ class Machine:
             low, high = b - 1.0, b + 1.0
         else:
             square = float(found.beta @ found.scores)
-            # Narrower bands than a millionth of the longest row are open by rounding only.
-            collapsed = not square > 1e-6 * longest * self.terms.n_nodes
+            # Narrower bands than this part of the longest row are what the tolerance leaves.
+            collapsed = not square > _NO_WIDTH * longest * self.terms.n_nodes
             length = 1.0 if collapsed else np.sqrt(square)
             low, high = b[::2] / length, b[1::2] / length
             b = 0.5 * (low + high)
