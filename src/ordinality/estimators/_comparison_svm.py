@@ -1,4 +1,4 @@
-"""What the support vector machines of comparisons share: parameters, training, places."""
+"""What the support vector machines of comparisons share: parameters and training."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._svm_kernels import check_shape, chosen, gamma_of
 from ._threads import one_pool
 from ._validation import check_choices, check_positive, check_whole
 
-__all__ = ["ComparisonMachine", "places"]
+__all__ = ["ComparisonMachine"]
 
 
 class ComparisonMachine(BaseEstimator):
@@ -66,18 +66,3 @@ class ComparisonMachine(BaseEstimator):
                 stacklevel=3,
             )
         return found
-
-
-def places(scores: np.ndarray) -> np.ndarray:
-    """Places by descending score, 1 for the largest, in each row; the first of equals wins.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> places(np.array([[0.1, 0.7, 0.2]]))
-    array([[3, 1, 2]])
-    """
-    order = np.argsort(-scores, axis=1, kind="stable")
-    ranks = np.empty(scores.shape, dtype=int)
-    np.put_along_axis(ranks, order, np.arange(1, scores.shape[1] + 1), axis=1)
-    return ranks

@@ -17,6 +17,7 @@ from ..gp.labels import Labels
 from ..gp.search import Fit
 from ._label_graphs import GRAPHS, Edges
 from ._learning import Learner
+from ._rankers import LabelRanker
 from ._scaling import Scaling
 from ._threads import one_pool
 from ._translate import translate
@@ -27,7 +28,7 @@ __all__ = ["LabelRankingModel"]
 _LARGE = 400  # rows of a factor from which learning goes coarse to fine
 
 
-class LabelRankingModel(Learner, BaseEstimator):
+class LabelRankingModel(LabelRanker, Learner, BaseEstimator):
     """The private half of `LabelRankingGP`."""
 
     kernel: Any

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from ._comparison_svm import places
 from ._label_graphs import labels_of, read
 from ._label_ranking import LabelRankingModel
 from ._validation import check_weights
@@ -203,32 +202,6 @@ class LabelRankingGP(LabelRankingModel):
         X = self._validated(X)
         batches = gen_batches(len(X), _BATCH)
         return np.concatenate([self.predictor_.mean(self._cross(X[b])[1]) for b in batches])
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Ranks of the labels, 1 for the best, whatever Y was; `predict_top` names one label.
-
-        Parameters
-        ----------
-        X : array-like of shape (q, d)
-
-        Returns
-        -------
-        ranks : ndarray of int, shape (q, L)
-        """
-        return places(self.scores(X))
-
-    def predict_top(self, X: Any) -> np.ndarray:
-        """The best label of each row: the predicted class or level.
-
-        Parameters
-        ----------
-        X : array-like of shape (q, d)
-
-        Returns
-        -------
-        labels : ndarray of shape (q,)
-        """
-        return self.classes_[np.argmax(self.scores(X), axis=1)]
 
     def predict_pairs_proba(self, X: Any) -> np.ndarray:
         """Probability that one label is preferred to another, for every two labels.

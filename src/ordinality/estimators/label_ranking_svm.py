@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._comparison_svm import ComparisonMachine, places
+from ._comparison_svm import ComparisonMachine
+from ._rankers import LabelRanker
 from ._scaling import Scaling
 from ._svm_kernels import chosen, kernel_rows
 from ._svm_pairs import EdgeRows, edges_of
@@ -19,7 +20,7 @@ __all__ = ["LabelRankingSVM"]
 _BATCH = 2000  # rows whose scores are computed at once
 
 
-class LabelRankingSVM(ComparisonMachine):
+class LabelRankingSVM(LabelRanker, ComparisonMachine):
     """Support vector machine that ranks labels for each input (constraint classification).
 
     Every label has a score, a function of the input. Where a ranking places label a before b,
@@ -152,32 +153,6 @@ class LabelRankingSVM(ComparisonMachine):
         for batch in gen_batches(len(X), _BATCH):
             scores[batch] = self._kernel(self._scaling(X[batch]), self._vectors) @ coefficients
         return scores
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Ranks of the labels, 1 for the best.
-
-        Parameters
-        ----------
-        X : array-like of shape (q, d)
-
-        Returns
-        -------
-        ranks : ndarray of int, shape (q, L)
-        """
-        return places(self.scores(X))
-
-    def predict_top(self, X: Any) -> np.ndarray:
-        """The best label of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (q, d)
-
-        Returns
-        -------
-        labels : ndarray of shape (q,)
-        """
-        return self.classes_[np.argmax(self.scores(X), axis=1)]
 
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
         """Share of the preferences in Y that are predicted rightly.

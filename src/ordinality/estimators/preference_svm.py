@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from ._answers import Answers, check_pairs, grades_of
 from ._catalogue import Catalogue
-from ._comparison_svm import ComparisonMachine, places
+from ._comparison_svm import ComparisonMachine
+from ._rankers import places
 from ._svm_kernels import Function, chosen, kernel_rows
 from ._svm_pairs import PairRows
 from ._validation import check_weights
