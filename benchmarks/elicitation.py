@@ -39,6 +39,7 @@ COUNTS = {
     "information": [10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100],
 }
 SETS = ("synthetic", "sushi", "few")
+TITLES = {"synthetic": "100 synthetic items", "sushi": "100 sushi", "few": "25 synthetic items"}
 
 
 def synthetic(rng, n=100):
@@ -170,7 +171,7 @@ def draw() -> None:
             ax.fill_between(
                 COUNTS[arm], mean - error, mean + error, color=colour, alpha=0.2, lw=0
             )
-        ax.set(title=f"{name}, {len(rows)} judges", xlabel="answers")
+        ax.set(title=f"{TITLES[name]}, {len(rows)} judges", xlabel="answers")
     axes[0].set_ylabel("pairs in the right order")
     axes[0].legend(frameon=False)
     figure.savefig(RESULTS.with_suffix(".svg"), metadata={"Date": None})
