@@ -3,13 +3,13 @@
     python benchmarks/svm_partitions.py --jobs 2     # what is not done yet
     python benchmarks/svm_partitions.py --table      # ours beside theirs
 
-Chu & Ghahramani (2005), tables 2 and 3: explicit constraints on Chu's partitions of nine sets,
-5 and 10 levels of equal length; implicit ones too, to see whether theirs were those. Lin & Li
-(2006), tables 1 and 2, columns of Chu & Keerthi: explicit constraints by classification error,
-implicit ones by absolute error, 10 levels of equal frequency on four sets. Five folds choose
-(C, kappa) on a coarse grid and a fine one around its best; the papers do not say by which
-error, so that both are tried: each error's own best point is refitted, and both test errors of
-it are kept.
+Chu & Ghahramani (2005), tables 2 and 3: implicit constraints, those of the program that a
+footnote names, and explicit ones, on Chu's partitions of nine sets, 5 and 10 levels of equal
+length. Lin & Li (2006), tables 1 and 2, columns of Chu & Keerthi: explicit constraints by
+classification error, implicit ones by absolute error, 10 levels of equal frequency on four sets.
+Five folds choose (C, kappa) on a coarse grid and a fine one around its best; the papers do not
+say by which error, so that both are tried: each error's own best point is refitted, and both
+test errors of it are kept.
 
 Needs the data folder (ORDINALITY_DATA). A line per (source, set, partition, constraints) is
 appended to results/svm_partitions.jsonl as it is done, and no line is computed twice.
@@ -149,7 +149,6 @@ def cells(args: argparse.Namespace) -> list[Cell]:
         found += [("gpor", name, partition, "explicit") for name in GPOR]
         pairs = dict.fromkeys((name, constraints) for name, constraints, _ in ORBOOST)
         found += [("orboost", name, partition, constraints) for name, constraints in pairs]
-    # Beyond the papers' machine, to see whether theirs was this one.
     for partition in range(1, args.partitions + 1):
         found += [("gpor", name, partition, "implicit") for name in GPOR]
     return [cell for cell in found if args.sets is None or cell[1] in args.sets]
