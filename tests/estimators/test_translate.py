@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process import kernels as theirs
 
+from ordinality import OrdinalGP
 from ordinality import kernels as ours
 from ordinality.estimators._translate import NAMED, translate
 
@@ -108,3 +109,14 @@ def test_what_is_no_kernel_is_a_type_error(value):
 def test_a_class_in_place_of_an_object_is_pointed_out(cls):
     with pytest.raises(TypeError, match=rf"the class {cls.__name__}; pass {cls.__name__}\(\)"):
         translate(cls)
+
+
+def test_ard_is_a_gaussian_with_a_length_scale_for_each_feature():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 3))
+    y = np.digitize(X[:, 1], [-0.5, 0.5])
+    model = OrdinalGP(kernel="ard").fit(X, y)
+    assert model.kernel_.length_scale.shape == (3,)
+    assert model.relevance_.argmax() == 1
+    same = OrdinalGP(kernel=ours.Gaussian(np.full(3, np.sqrt(3)))).fit(X, y)
+    assert model.log_evidence_ == same.log_evidence_

@@ -98,7 +98,9 @@ class LabelRankingModel(LabelRanker, Learner, BaseEstimator):
     def _problem(self, X: np.ndarray, edges: Edges, weights: np.ndarray) -> LabelProblem:
         """Rows of which nothing was said stay out."""
         n, d = X.shape
-        kernel: Kernel = Gaussian(np.sqrt(d)) if self.kernel is None else translate(self.kernel)
+        kernel: Kernel = (
+            Gaussian(np.sqrt(d)) if self.kernel is None else translate(self.kernel, d)
+        )
         gram = kernel.inputs == "gram"
         if gram:
             kernel = kernel.prepared(X)  # refuses what is not square before rows are dropped

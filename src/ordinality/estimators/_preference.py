@@ -152,7 +152,7 @@ class PreferenceModel(Learner, ClassifierMixin, BaseEstimator):
         d = self._catalogue.n_features
         if not d:
             return PerItem(None)
-        kernel = Gaussian(np.sqrt(d)) if self.kernel is None else translate(self.kernel)
+        kernel = Gaussian(np.sqrt(d)) if self.kernel is None else translate(self.kernel, d)
         kernel.check(d)
         seen = self._answers.seen()
         inputs = self._catalogue.inputs(seen, seen)

@@ -58,7 +58,7 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         kept = np.flatnonzero(weights > 0)
         ranks = self._learn_levels(rows_of(y, checked, kept))
         d = X.shape[1]
-        kernel = self._default_kernel(d) if self.kernel is None else translate(self.kernel)
+        kernel = self._default_kernel(d) if self.kernel is None else translate(self.kernel, d)
         if inputs == "gram":
             kernel = kernel.prepared(X)  # refuses what is not square before rows are dropped
         scaled = self.standardize and inputs == "features"

@@ -32,14 +32,16 @@ NAMED: dict[str, type[ours.Kernel]] = {
 _DEFAULT_BOUNDS = (1e-5, 1e5)  # of every hyperparameter in scikit-learn's signatures
 
 
-def translate(kernel: Any) -> ours.Kernel:
+def translate(kernel: Any, d: int = 1) -> ours.Kernel:
     """A kernel of ours for what a user may pass as ``kernel=``.
 
     Parameters
     ----------
     kernel : Kernel, scikit-learn kernel, or str
         One of ours is returned as it is; a name stands for the kernel with its default
-        parameters.
+        parameters, ``"ard"`` for a Gaussian with a length scale for each feature.
+    d : int, default=1
+        Number of features, which ``"ard"`` needs.
 
     Returns
     -------
@@ -56,7 +58,8 @@ def translate(kernel: Any) -> ours.Kernel:
     if isinstance(kernel, ours.Kernel):
         return kernel
     if isinstance(kernel, str):
-        return _named(kernel)
+        # The length scale at which the average squared distance of standardised rows is 2.
+        return ours.Gaussian(np.full(d, np.sqrt(d))) if kernel == "ard" else _named(kernel)
     if isinstance(kernel, type):
         raise TypeError(f"kernel is the class {kernel.__name__}; pass {kernel.__name__}().")
     rule = _rules().get(type(kernel))
@@ -67,7 +70,7 @@ def translate(kernel: Any) -> ours.Kernel:
 def _named(name: str) -> ours.Kernel:
     if name not in NAMED:
         raise ValueError(
-            f"there is no kernel named {name!r}; the names are {', '.join(NAMED)}, "
+            f"there is no kernel named {name!r}; the names are {', '.join(NAMED)}, ard, "
             "and any kernel object of ordinality.kernels or scikit-learn will do."
         )
     return NAMED[name]()

@@ -31,8 +31,8 @@ class OrdinalGP(GaussianProcessClassifier):
     ----------
     kernel : kernel, str or None, default=None
         From `ordinality.kernels`, or a scikit-learn kernel; its values are where learning
-        starts. None is ``Gaussian(sqrt(d))``, the papers' kappa = 1/d. A vector of length
-        scales, ``Gaussian(np.full(d, np.sqrt(d)))``, learns the relevance of each feature.
+        starts. None is ``Gaussian(sqrt(d))``, the papers' kappa = 1/d. ``"ard"``, short for
+        ``Gaussian(np.full(d, np.sqrt(d)))``, learns the relevance of each feature.
     inference : {"ep", "laplace", "variational"}, default="ep"
         Approximation of the posterior: expectation propagation (most accurate), Laplace
         (fastest), or the variational Gaussian (a lower bound).
