@@ -1,19 +1,32 @@
 """Tables: data files and frames in, what estimators take out.
 
-`read` and `features_and_target` turn a data file into a problem of ordinal regression;
-`choices_to_pairs` and `rankings_to_pairs` turn tables of choices and of ranks into comparisons.
+`read` and `features_and_target` turn a data file into a problem of ordinal regression, and
+`rows_for` gives a fitted model the rows of a new one; `suggest` recognises how levels are
+ordered, `write` saves columns. `choices_to_pairs` and `rankings_to_pairs` turn tables of
+choices and of ranks into comparisons.
 """
 
 from .choices import Comparisons, choices_to_pairs, rankings_to_pairs
-from .files import Table, TableError, Task, features_and_target, read
+from .columns import Task, features_and_target
+from .encoding import feature_names, rows_for, sources
+from .files import read
+from .frames import Table, TableError
+from .scales import Suggestion, suggest
+from .writing import write
 
 __all__ = [
     "Comparisons",
+    "Suggestion",
     "Table",
     "TableError",
     "Task",
     "choices_to_pairs",
+    "feature_names",
     "features_and_target",
     "rankings_to_pairs",
     "read",
+    "rows_for",
+    "sources",
+    "suggest",
+    "write",
 ]

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from .files import Table, TableError, features_and_target
+from .columns import features_of
+from .encoding import feature_names
+from .frames import Table, TableError, listed
 
 __all__ = ["Comparisons", "choices_to_pairs", "rankings_to_pairs"]
 
@@ -277,22 +279,29 @@ def _items(
             )
         number, labels = _groups(table, item)
         return number, len(labels), tuple(labels.tolist()), (), ()
-    drop = [name for name in (case, item) if name is not None]
-    task = features_and_target(table, chosen, features, () if features else drop)
+    apart = {case, chosen, item}
+    wanted = features or [name for name in table.names if name not in apart]
+    found = features_of(table, wanted)
+    if found is None:
+        raise TableError(
+            f"{listed(wanted)} cannot tell alternatives apart; name other features."
+        )
+    X = found.encoder.fit_transform(found.frame)
+    columns, notes = tuple(feature_names(found.encoder)), (*table.notes, *found.notes)
     if item is None:
-        number, first = _distinct(task.X)
-        return number, task.X[first], tuple(first.tolist()), task.names, task.notes
+        number, first = _distinct(X)
+        return number, X[first], tuple(first.tolist()), columns, notes
     number, labels = _groups(table, item)
     first = np.unique(number, return_index=True)[1]
-    differs = np.argwhere(task.X[first[number]] != task.X)
+    differs = np.argwhere(X[first[number]] != X)
     if len(differs):
         row, column = differs[0]
         raise TableError(
-            f"{task.names[column]} of {item} {labels[number[row]].item()!r} differs between "
+            f"{columns[column]} of {item} {labels[number[row]].item()!r} differs between "
             f"rows {first[number[row]]} and {row}; leave `item` out, so that rows with "
             "different features are different items."
         )
-    return number, task.X[first], tuple(labels.tolist()), task.names, task.notes
+    return number, X[first], tuple(labels.tolist()), columns, notes
 
 
 def _distinct(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -42,10 +42,10 @@ def test_the_chosen_alternative_is_preferred_to_each_other_of_its_case(frame):
     np.testing.assert_array_equal(found.pairs, [[1, 0], [1, 2], [3, 0], [1, 3]])
     np.testing.assert_array_equal(found.answers, [1, 1, 1, 1])
     assert found.cases.tolist() == ["mon", "mon", "tue", "wed"]
-    assert found.features == ("minutes", "kind=bus", "kind=tram", "kind=walk")
+    assert found.features == ("minutes", "kind = bus", "kind = tram", "kind = walk")
     np.testing.assert_array_equal(found.items[3], [30, 1, 0, 0])
     assert found.names == (0, 1, 2, 4)  # where they first stand
-    assert found.notes == ("Encoded kind as 3 columns, kind=bus to kind=walk.",)
+    assert found.notes == ("Encoded kind as 3 categories.",)
 
 
 @FRAMES
@@ -64,6 +64,14 @@ def test_the_choice_may_be_a_truth_value_or_a_number(frame, truth):
     np.testing.assert_array_equal(
         choices_to_pairs(said).pairs, choices_to_pairs(frame(TRIPS)).pairs
     )
+
+
+@FRAMES
+def test_a_missing_feature_is_marked_and_its_item_kept(frame):
+    found = choices_to_pairs(frame({**TRIPS, "minutes": [20, None, 40, 20, 30, None, 30]}))
+    assert found.features[:2] == ("minutes", "minutes missing")
+    np.testing.assert_array_equal(found.items[1, :2], [30, 1])  # the median, and a mark
+    assert found.notes[0].startswith("minutes is missing in 2 rows")
 
 
 @FRAMES
@@ -127,9 +135,14 @@ def test_a_file_that_was_read_is_a_table_too(tmp_path):
         ({"chosen": ["n", "y", "n", "n", "y", "y", "n"]}, {}, "chosen holds 'n'; it must"),
         ({"case": ["mon", None, "mon", "tue", "tue", "wed", "wed"]}, {}, "empty in row 1"),
         (
-            {"minutes": [20, None, 40, 20, 30, 25, 30]},
+            {"minutes": [20.0, np.inf, 40.0, 20.0, 30.0, 25.0, 30.0]},
             {},
-            r"missing or infinite in minutes \(1",
+            "minutes is infinite in row 2",
+        ),
+        (
+            {"minutes": [9] * 7},
+            {"features": ["minutes"]},
+            "minutes cannot tell alternatives apart",
         ),
         ({}, {"chosen": "choice"}, "no column 'choice'; it has case, minutes, kind, chosen"),
         ({}, {"item": "mode"}, "no column 'mode'"),

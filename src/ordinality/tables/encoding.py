@@ -1,0 +1,307 @@
+"""Tables as matrices, by scikit-learn's own transformers: no model file needs a type of ours.
+
+Every column of the matrix is settled before anything is fitted: the categories are stated, and
+the columns whose missing cells are marked are named. So each fold of a cross-validation has the
+same columns, and none meets a category that it does not know.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.validation import check_is_fitted
+
+from .frames import LISTED, Table, TableError, column, counted, listed
+from .judging import MOSTLY, Column, is_text, numbers, parsed, words
+from .remarks import MANY_CATEGORIES
+
+__all__ = ["feature_names", "frame_of", "make_encoder", "rows_for", "sources"]
+
+# The parts of an encoder, by name.
+NUMBERS, MARKS, PAIRS, CATEGORIES = "numbers", "missing", "pairs", "categories"
+
+# Rare categories together, and an unknown one is rare, without a warning.
+RARE = {"max_categories": MANY_CATEGORIES, "handle_unknown": "infrequent_if_exist"}
+
+
+def make_encoder(columns: Sequence[Column]) -> ColumnTransformer:
+    """Transformer that turns judged columns into numbers; it is not fitted yet.
+
+    Numbers keep their value, the median where it is missing, and a column more that marks
+    missing cells where there are any. Text of two values is one column, which is 1 for the
+    second of them; of more it is one for each, among them missing.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        None of them left out.
+
+    Examples
+    --------
+    >>> import numpy, polars
+    >>> age = Column("age", numpy.array([30.0, numpy.nan, 50.0]), [], 1, [])
+    >>> encoder = make_encoder([age])
+    >>> encoder.fit_transform(polars.DataFrame({"age": age.cells}))
+    array([[30.,  0.],
+           [40.,  1.],
+           [50.,  0.]])
+    """
+    plain = [c.name for c in columns if not c.categories]
+    holed = [c.name for c in columns if c.holes and not c.categories]
+    pairs = [c for c in columns if len(c.categories) == 2]
+    more = [c for c in columns if len(c.categories) > 2]
+    parts: list[tuple[str, Any, list[str]]] = [
+        (NUMBERS, SimpleImputer(strategy="median", keep_empty_features=True), plain),
+        (MARKS, MissingIndicator(features="all"), holed),
+        (PAIRS, _one_hot(pairs, drop="first", handle_unknown="ignore"), _names(pairs)),
+        (
+            CATEGORIES,
+            _one_hot(
+                more, max_categories=MANY_CATEGORIES, handle_unknown="infrequent_if_exist"
+            ),
+            _names(more),
+        ),
+    ]
+    return ColumnTransformer([part for part in parts if part[2]], sparse_threshold=0)
+
+
+def _names(columns: Sequence[Column]) -> list[str]:
+    return [c.name for c in columns]
+
+
+def _one_hot(columns: Sequence[Column], **settings: Any) -> OneHotEncoder:
+    categories = [np.array(c.categories, dtype=object) for c in columns]
+    return OneHotEncoder(categories=categories, sparse_output=False, **settings)
+
+
+def frame_of(columns: Sequence[Column], like: nw.DataFrame[Any]) -> Any:
+    """Judged columns as a frame of pandas if `like` is one, else of polars.
+
+    Examples
+    --------
+    >>> import narwhals, numpy, polars
+    >>> like = narwhals.from_native(polars.DataFrame({"a": [1]}))
+    >>> frame_of([Column("a", numpy.array([2.0, numpy.nan]), [], 1, [])], like)["a"].to_list()
+    [2.0, None]
+    """
+    cells = {c.name: np.asarray(c.cells) for c in columns}
+    if like.implementation.is_pandas_like():
+        import pandas
+
+        # Text stays as objects: pandas' own type would turn None into NaN, another category.
+        series = {
+            n: pandas.Series(c, dtype=getattr(c, "dtype", None)) for n, c in cells.items()
+        }
+        return pandas.DataFrame(series)
+    import polars
+
+    return polars.DataFrame(
+        {
+            name: polars.Series(name, c.tolist(), dtype=polars.String)
+            if c.dtype == object
+            else polars.Series(name, c, nan_to_null=True)
+            for name, c in cells.items()
+        }
+    )
+
+
+# ---------------------------------------------------------------- names
+
+
+def feature_names(encoder: ColumnTransformer) -> list[str]:
+    """What each column of the matrix is, in the words of the table.
+
+    Parameters
+    ----------
+    encoder : ColumnTransformer
+        The encoder of a `Task`, fitted.
+
+    Returns
+    -------
+    list of str
+        ``"age"``, ``"age missing"``, ``"temp = warm"``, ``"city = other"`` for all rare cities.
+
+    Examples
+    --------
+    >>> import narwhals, polars
+    >>> from ordinality.tables import Table, feature_names, features_and_target
+    >>> frame = polars.DataFrame(
+    ...     {"age": [30, None, 50, 60], "temp": ["cold", "warm"] * 2, "y": [1, 2, 1, 2]}
+    ... )
+    >>> task = features_and_target(Table(narwhals.from_native(frame)), "y")
+    >>> feature_names(task.encoder.fit(task.frame))
+    ['age', 'age missing', 'temp = warm']
+    """
+    return [said for _, said in _encoded(encoder)]
+
+
+def sources(encoder: ColumnTransformer) -> list[str]:
+    """The column of the table that each column of the matrix comes from.
+
+    Parameters
+    ----------
+    encoder : ColumnTransformer
+        The encoder of a `Task`, fitted.
+
+    Examples
+    --------
+    >>> import narwhals, polars
+    >>> from ordinality.tables import Table, features_and_target, sources
+    >>> frame = polars.DataFrame({"dish": ["a", "b", "c"] * 2, "y": [1, 2, 1, 2, 1, 1]})
+    >>> task = features_and_target(Table(narwhals.from_native(frame)), "y")
+    >>> sources(task.encoder.fit(task.frame))
+    ['dish', 'dish', 'dish']
+    """
+    return [source for source, _ in _encoded(encoder)]
+
+
+def _encoded(encoder: ColumnTransformer) -> Iterator[tuple[str, str]]:
+    """Column of the table, and name, of each column of the matrix."""
+    check_is_fitted(encoder)
+    for part, transformer, columns in encoder.transformers_:
+        if part == NUMBERS:
+            yield from ((name, name) for name in columns)
+        elif part == MARKS:
+            yield from ((name, f"{name} missing") for name in columns)
+        elif part == PAIRS:
+            known = zip(columns, transformer.categories_, strict=True)
+            yield from ((name, _said(name, cells[1])) for name, cells in known)
+        elif part == CATEGORIES:
+            for name, kept in zip(columns, _kept(transformer), strict=True):
+                yield from ((name, _said(name, cell)) for cell in kept)
+
+
+def _kept(transformer: OneHotEncoder) -> Iterator[list[Any]]:
+    """Categories that have a column to themselves, then what the rare ones are together."""
+    rare = transformer.infrequent_categories_
+    for cells, few in zip(transformer.categories_, rare, strict=True):
+        together = set() if few is None else set(few.tolist())
+        kept = [cell for cell in cells if cell not in together]
+        # A category may be called so itself.
+        yield [*kept, *(["other" if "other" not in kept else "any other"] if together else [])]
+
+
+def _said(name: str, category: str | None) -> str:
+    return f"{name} missing" if category is None else f"{name} = {category}"
+
+
+# ---------------------------------------------------------------- new rows
+
+
+def rows_for(encoder: ColumnTransformer, table: Table) -> tuple[Any, tuple[str, ...]]:
+    """The rows of a new table as a fitted encoder, or a pipeline with it, takes them.
+
+    Parameters
+    ----------
+    encoder : ColumnTransformer
+        The encoder of a `Task`, fitted.
+    table : Table
+        May have other columns too.
+
+    Returns
+    -------
+    frame : DataFrame of pandas or polars
+        The columns that the encoder was fitted on, with the types it was fitted on.
+    notes : tuple of str
+        What reading the table needed, and what was not seen in training, as sentences.
+
+    Raises
+    ------
+    TableError
+        When a column is not there, or does not hold numbers where it did.
+
+    Examples
+    --------
+    >>> import narwhals, polars
+    >>> from ordinality.tables import Table, features_and_target, rows_for
+    >>> train = polars.DataFrame({"city": ["Bern", "Rome", "Riga"] * 2, "y": [1, 2, 3] * 2})
+    >>> task = features_and_target(Table(narwhals.from_native(train)), "y")
+    >>> encoder = task.encoder.fit(task.frame)
+    >>> new = Table(narwhals.from_native(polars.DataFrame({"city": ["Rome", "Oslo"]})))
+    >>> frame, notes = rows_for(encoder, new)
+    >>> notes
+    ("city: 1 row holds 'Oslo', not seen in training; taken as none of the known.",)
+    >>> encoder.transform(frame)
+    array([[0., 0., 1.],
+           [0., 0., 0.]])
+    """
+    check_is_fitted(encoder)
+    parts = {part: (transformer, used) for part, transformer, used in encoder.transformers_}
+    marked = set(parts[MARKS][1]) if MARKS in parts else set()
+    notes = list(table.notes)
+    found: dict[str, Column] = {}
+    for part, (transformer, names) in parts.items():
+        for i, name in enumerate(names if part in (NUMBERS, PAIRS, CATEGORIES) else ()):
+            series = column(table, name)
+            if part == NUMBERS:
+                found[name] = _new_numbers(series, name in marked, notes)
+            else:
+                known = transformer.categories_[i].tolist()
+                rare = part == CATEGORIES and transformer.infrequent_categories_[i] is not None
+                found[name] = _new_words(series, known, rare, notes)
+    order = [name for name in encoder.feature_names_in_ if name in found]
+    return frame_of([found[name] for name in order], table.frame), tuple(notes)
+
+
+def _new_numbers(series: nw.Series[Any], marked: bool, notes: list[str]) -> Column:
+    name = series.name
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        values = numbers(series)
+    elif is_text(series.dtype) or series.null_count() == len(series):
+        values, odd = parsed(words(series))
+        _refuse_words(name, odd, len(values))
+        if odd:
+            told = listed([repr(cell) for cell in dict.fromkeys(odd.values())])
+            rows = counted(len(odd), "row")
+            notes.append(f"{name}: {rows} without a number ({told}), taken as missing.")
+    else:
+        raise TableError(f"{name} holds {series.dtype} values; numbers were learnt from.")
+    holes = int(np.isnan(values).sum())
+    if holes and not marked:
+        notes.append(
+            f"{name}: {counted(holes, 'row')} without a value, which no training row was; "
+            "the median of those stands in."
+        )
+    return Column(name, values, [], holes, [])
+
+
+def _refuse_words(name: str, odd: dict[int, str], rows: int) -> None:
+    if len(odd) > (1 - MOSTLY) * rows:
+        row, cell = next(iter(odd.items()))
+        raise TableError(
+            f"{name} holds {cell!r} in row {row + 1}, where numbers were learnt from; write a "
+            "number there or leave the cell empty."
+        )
+
+
+def _new_words(
+    series: nw.Series[Any], known: list[str | None], rare: bool, notes: list[str]
+) -> Column:
+    cells = words(series)
+    seen = set(known)
+    new = {c: n for c, n in Counter(cells).items() if c not in seen}
+    pair = len(known) == 2
+    # Of two categories the first is where the one column is 0, as it is for an unknown one.
+    fate = repr(known[0]) if pair else "one of the rare" if rare else "none of the known"
+    for cell, count in list(new.items())[:LISTED]:
+        hold = "row holds" if count == 1 else "rows hold"
+        what = "no value" if cell is None else repr(cell)
+        notes.append(
+            f"{series.name}: {count:,} {hold} {what}, not seen in training; taken as {fate}."
+        )
+    if len(new) > LISTED:
+        rest = sum(list(new.values())[LISTED:])
+        notes.append(
+            f"{series.name}: {counted(rest, 'row')} with {len(new) - LISTED} other values not "
+            f"seen in training; taken as {fate}."
+        )
+    if pair:
+        cells = [known[0] if cell in new else cell for cell in cells]
+    return Column(series.name, np.array(cells, dtype=object), list(known), 0, [])
