@@ -4,6 +4,7 @@ from .boosting import OrdinalBoost, RankBoost
 from .label_ranking_gp import LabelRankingGP
 from .label_ranking_svm import LabelRankingSVM
 from .least_squares import LeastSquaresOrdinalGP
+from .low_rank_imputer import LowRankImputer
 from .ordinal_gp import OrdinalGP
 from .preference_gp import PreferenceGP
 from .preference_svm import PreferenceSVM
@@ -14,6 +15,7 @@ __all__ = [
     "LabelRankingGP",
     "LabelRankingSVM",
     "LeastSquaresOrdinalGP",
+    "LowRankImputer",
     "OrdinalBoost",
     "OrdinalGP",
     "OrdinalSVM",

@@ -1,0 +1,93 @@
+"""Data sets: small tables of the package, the data folder, partitions and generators.
+
+*Embedded*: `load_wine`, `load_housing` and the other classics are always there. *Folder*: the
+benchmark sets of the papers are not ours to ship; `load` and `partitions` read them from
+`data_folder`, `available`, `missing` and `verify` say what it holds. *Made up*: the generators
+draw what the papers' figures show, and smooth problems of any size.
+"""
+
+from .classics import (
+    CLASSICS,
+    embedded_path,
+    load_arthritis,
+    load_baseball,
+    load_cheese,
+    load_citations,
+    load_embedded,
+    load_housing,
+    load_mental,
+    load_pneumoconiosis,
+    load_wine,
+)
+from .discretise import chu_labels, equal_frequency, equal_length
+from .folder import (
+    VARIABLE,
+    Check,
+    MissingDataError,
+    available,
+    data_folder,
+    find,
+    missing,
+    verify,
+)
+from .inventory import FOLDERS, INVENTORY, PAPERS, Entry
+from .pairs import PairSplit, label_pairs, utility_pairs
+from .problems import Dataset, load
+from .ratings import collaborative_filtering, rating_matrix
+from .splits import Partitions, Rows, Split, fresh_partitions, partitions, standardised
+from .synthetic import (
+    SmoothProblem,
+    bands_2d,
+    expected_utilities,
+    five_levels_1d,
+    smooth_ordinal,
+    three_ranks_2d,
+)
+
+__all__ = [
+    "CLASSICS",
+    "FOLDERS",
+    "INVENTORY",
+    "PAPERS",
+    "VARIABLE",
+    "Check",
+    "Dataset",
+    "Entry",
+    "MissingDataError",
+    "PairSplit",
+    "Partitions",
+    "Rows",
+    "SmoothProblem",
+    "Split",
+    "available",
+    "bands_2d",
+    "chu_labels",
+    "collaborative_filtering",
+    "data_folder",
+    "embedded_path",
+    "equal_frequency",
+    "equal_length",
+    "expected_utilities",
+    "find",
+    "five_levels_1d",
+    "fresh_partitions",
+    "label_pairs",
+    "load",
+    "load_arthritis",
+    "load_baseball",
+    "load_cheese",
+    "load_citations",
+    "load_embedded",
+    "load_housing",
+    "load_mental",
+    "load_pneumoconiosis",
+    "load_wine",
+    "missing",
+    "partitions",
+    "rating_matrix",
+    "smooth_ordinal",
+    "standardised",
+    "three_ranks_2d",
+    "utility_pairs",
+    "verify",
+]
