@@ -1,0 +1,349 @@
+"""Model files: one fitted model in one file, and what it is in words beside it.
+
+The file is a zip archive as skops writes it, arrays and a schema, with one more member:
+``ordinality.json`` says what the model is, and `metadata` reads that without building
+anything. What is written has passed every check that reading it makes, and takes its place all
+at once. What may be built from a file is said next door, in `trust`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import secrets
+import warnings
+import zipfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from ordinality import __version__, estimators
+
+from .trust import TRUSTED, ModelFileError, check_trees, check_types
+
+__all__ = ["load", "metadata", "save"]
+
+FORMAT = 1  # of our member of the file; raised when an older reader would misunderstand it
+MEMBER, SCHEMA = "ordinality.json", "schema.json"
+
+# No member of a true file packs better than this: schemas reach a factor of about 60.
+LARGEST_RATIO, UNSUSPICIOUS = 400, 2**24
+LARGEST_FILE, LARGEST_TEXT = 2**34, 2**28  # bytes once unpacked: all members; one of text
+
+
+def save(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    summary: Mapping[str, Any] | None = None,
+    force: bool = False,
+) -> None:
+    """Write a fitted model to a file.
+
+    Parameters
+    ----------
+    model : estimator or Pipeline
+        A fitted estimator of this package, or a scikit-learn ``Pipeline`` that ends in one.
+    path : str or path
+        Where to; the name ends in ``.skops``.
+    summary : mapping, default=None
+        Whatever should be readable in `metadata` besides: scores, counts, the table's name.
+        Values that JSON can write.
+    force : bool, default=False
+        Whether a file of that name may be replaced.
+
+    Raises
+    ------
+    ModelFileError
+        When the model is not fitted, is none of ours, or holds something that `load` would
+        refuse, such as a function of your own.
+    FileExistsError
+        When there is such a file and ``force`` is not set.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from ordinality import OrdinalGP, persist
+    >>> model = OrdinalGP().fit(np.arange(9.0)[:, None], [1, 1, 1, 2, 2, 2, 3, 3, 3])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "growth.skops")
+    ...     persist.save(model, file, summary={"plot": "north"})
+    ...     persist.load(file).predict([[0.0], [8.0]])
+    array([1, 3])
+    """
+    path = Path(path)
+    if path.suffix != ".skops":
+        raise ModelFileError(f"a model file ends in .skops; call {path.name!r} so.")
+    if path.exists() and not force:
+        raise FileExistsError(f"{path} exists already; choose another name, or set force=True.")
+    about = _description(model, summary)
+    _replace(path, _packed(model, about))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    r"""Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    estimator or Pipeline
+        As it was saved: its predictions are the same in every digit.
+
+    Raises
+    ------
+    ModelFileError
+        When the file is not one of ours, is damaged, or names a type that is not known to be
+        harmless. Nothing in it has been run.
+
+    Warns
+    -----
+    UserWarning
+        When another minor version of scikit-learn wrote the file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ordinality import persist
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "pickle.skops")
+    ...     _ = file.write_bytes(b"cos\nsystem\n(S'ls'\ntR.")
+    ...     persist.load(file)
+    Traceback (most recent call last):
+    ordinality.persist.trust.ModelFileError: pickle.skops is not a model file: ...
+    """
+    path = Path(path)
+    # All at once: what is checked is what is built, whatever becomes of the file meanwhile.
+    raw, name = path.read_bytes(), path.name
+    with _opened(io.BytesIO(raw), name) as archive:
+        about = _about(archive, name)
+        schema = _json(archive, SCHEMA, name)
+    check_types(raw, schema, name)
+    _compare_versions(about, name)
+    return _built(raw, name)
+
+
+def metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a model file says of its model, read without building the model.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    dict
+        ``format``; ``versions`` of the packages that wrote it; ``model``, the name of the
+        estimator, and ``steps``, those of the pipeline it stands in; ``levels`` in order and
+        ``feature_names`` where there are any (else None); ``n_features``; ``created``, in UTC;
+        ``summary`` as it was given to `save`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ordinality import RoundedRegressor, persist
+    >>> model = RoundedRegressor(levels=["low", "high"]).fit([[0], [1]], ["low", "high"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "two.skops")
+    ...     persist.save(model, file, summary={"rows": 2})
+    ...     about = persist.metadata(file)
+    >>> about["model"], about["levels"], about["summary"]
+    ('RoundedRegressor', ['low', 'high'], {'rows': 2})
+    """
+    path = Path(path)
+    with open(path, "rb") as file, _opened(file, path.name) as archive:
+        return _about(archive, path.name)
+
+
+# ---------------------------------------------------------------- writing
+
+
+def _description(model: Any, summary: Mapping[str, Any] | None) -> dict[str, Any]:
+    last = _estimator(model)
+    if last is None:
+        raise ModelFileError(
+            f"a {type(model).__name__} cannot be saved: wanted an estimator of ordinality or a "
+            "Pipeline that ends in one (of a search, take best_estimator_)."
+        )
+    try:
+        check_is_fitted(last)
+    except NotFittedError:
+        raise ModelFileError(
+            f"this {type(last).__name__} is not fitted yet; call fit before saving it."
+        ) from None
+    names = getattr(model, "feature_names_in_", None)
+    levels = getattr(last, "levels_", None)
+    packages = ("scikit-learn", "numpy", "skops")
+    return {
+        "format": FORMAT,
+        "versions": {"ordinality": __version__} | {p: version(p) for p in packages},
+        "model": type(last).__name__,
+        "steps": [type(s).__name__ for _, s in model.steps] if last is not model else [],
+        "levels": None if levels is None else [_plain(level) for level in levels],
+        "feature_names": None if names is None else [str(name) for name in names],
+        "n_features": getattr(model, "n_features_in_", None),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "summary": dict(summary or {}),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy value as JSON can write it; text of what is no number."""
+    value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
+    return value if isinstance(value, str | int | float | list) else str(value)
+
+
+def _estimator(model: Any) -> Any:
+    """The estimator of ours that a model is, or ends in; None if there is none."""
+    last = model
+    while isinstance(last, Pipeline):
+        last = last.steps[-1][1]
+    ours = {getattr(estimators, name) for name in estimators.__all__}
+    return last if type(last) in ours else None
+
+
+def _packed(model: Any, about: dict[str, Any]) -> bytes:
+    """The bytes of a file, once they have passed the checks of `load`."""
+    import skops.io
+
+    try:
+        # Level 1: covariances hardly pack, and schemas pack well at any level.
+        packed = skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED, compresslevel=1)
+    except Exception as error:  # a foreign part that cannot be taken apart
+        raise ModelFileError(
+            f"this model holds a part that no model file can hold ({error}); use parts of "
+            "scikit-learn in its place."
+        ) from error
+    buffer = io.BytesIO(packed)
+    with zipfile.ZipFile(buffer, "a", compression=zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(MEMBER, json.dumps(about, indent=2, default=_plain))
+    raw = buffer.getvalue()
+    with _opened(buffer, "the model") as archive:
+        check_types(raw, _json(archive, SCHEMA, "the model"), "the model")
+    return raw
+
+
+def _replace(path: Path, raw: bytes) -> None:
+    """Put bytes in a file's place all at once, so that nobody ever sees half of them."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        beside.write_bytes(raw)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+# ---------------------------------------------------------------- reading
+
+
+def _opened(file: BinaryIO, name: str) -> zipfile.ZipFile:
+    try:
+        archive = zipfile.ZipFile(file)
+    except Exception:  # zipfile says by many kinds of error that this is no archive
+        raise ModelFileError(
+            f"{name} is not a model file: it is not a zip archive, or its end is missing; "
+            "write it anew with ordinality.save."
+        ) from None
+    members = archive.infolist()
+    names = [member.filename for member in members]
+    for wanted in (SCHEMA, MEMBER):
+        if wanted not in names:
+            raise ModelFileError(
+                f"{name} is not a model file of ordinality: there is no {wanted} in it; "
+                "write it with ordinality.save."
+            )
+    if len(set(names)) < len(names):
+        raise ModelFileError(
+            f"{name} holds two members of one name, as no saved model does; it was not opened."
+        )
+    _check_sizes(members, name)
+    return archive
+
+
+def _check_sizes(members: list[zipfile.ZipInfo], name: str) -> None:
+    total = sum(member.file_size for member in members)
+    for member in members:
+        packed_well = member.file_size > LARGEST_RATIO * max(member.compress_size, 1)
+        text = member.filename.endswith(".json")
+        if (
+            total > LARGEST_FILE
+            or (packed_well and member.file_size > UNSUSPICIOUS)
+            or (text and member.file_size > LARGEST_TEXT)
+        ):
+            raise ModelFileError(
+                f"{name} would unpack {member.filename} to {member.file_size:,} bytes of "
+                f"{total:,} in all, as no saved model does; it was not opened."
+            )
+
+
+def _json(archive: zipfile.ZipFile, member: str, name: str) -> dict[str, Any]:
+    try:
+        found = json.loads(archive.read(member))
+    except Exception as error:  # zlib, encoding, encryption, recursion: all of them damage
+        raise _damaged(name, error) from None
+    if not isinstance(found, dict):
+        raise ModelFileError(f"{name} is damaged: {member} holds no description of a model.")
+    return found
+
+
+def _about(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
+    about = _json(archive, MEMBER, name)
+    if about.get("format") != FORMAT:
+        raise ModelFileError(
+            f"{name} has format {about.get('format')!r}, and ordinality {__version__} reads "
+            f"format {FORMAT}; update ordinality, or save the model with this version."
+        )
+    if not isinstance(about.get("versions"), dict):
+        raise ModelFileError(f"{name} is damaged: {MEMBER} does not say what wrote it.")
+    return about
+
+
+def _compare_versions(about: dict[str, Any], name: str) -> None:
+    wrote, here = str(about["versions"].get("scikit-learn")), version("scikit-learn")
+    if wrote.split(".")[:2] != here.split(".")[:2]:
+        warnings.warn(
+            f"{name} was written with scikit-learn {wrote} and is read with {here}: its "
+            f"preprocessing may behave otherwise. Install scikit-learn {wrote}, or fit and "
+            "save the model again.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _built(raw: bytes, name: str) -> Any:
+    import skops.io
+
+    try:
+        with warnings.catch_warnings():
+            # scikit-learn would warn for every step; `load` has done so once, where it matters.
+            warnings.simplefilter("ignore", InconsistentVersionWarning)
+            model = skops.io.loads(raw, trusted=sorted(TRUSTED))
+        if (last := _estimator(model)) is None:
+            raise ModelFileError(
+                f"{name} holds a {type(model).__name__}, and a model of ordinality was wanted."
+            )
+        check_is_fitted(last)
+        check_trees(model, name)
+    except ModelFileError:
+        raise
+    except Exception as error:  # parts of the right types that do not make a model
+        raise _damaged(name, error) from None
+    return model
+
+
+def _damaged(name: str, error: BaseException) -> ModelFileError:
+    return ModelFileError(
+        f"{name} is damaged and cannot be read ({type(error).__name__}: {error}); "
+        "fetch it again, or fit and save the model anew."
+    )
