@@ -6,7 +6,7 @@
 Chu & Ghahramani (2005), tables 2 and 3: implicit constraints, those of the program that a
 footnote names, and explicit ones, on Chu's partitions of nine sets, 5 and 10 levels of equal
 length. Lin & Li (2006), tables 1 and 2, columns of Chu & Keerthi: explicit constraints by
-classification error, implicit ones by absolute error, 10 levels of equal frequency on four sets.
+classification error, implicit ones by absolute error, 10 levels of equal frequency on 4 sets.
 Five folds choose (C, kappa) on a coarse grid and a fine one around its best; the papers do not
 say by which error, so that both are tried: each error's own best point is refitted, and both
 test errors of it are kept.

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import ordinality
+from ordinality.cli import COMMANDS
 
 SRC = Path(ordinality.__file__).parent
 MODULES = sorted(SRC.rglob("*.py"))
@@ -24,6 +25,7 @@ LAYERS = [
     "kernels",
     "estimators",
     "elicitation datasets tables persist display distributed",
+    "workbench",
     "experiments web",
     "cli",
 ]
@@ -36,6 +38,8 @@ BELOW_THE_LINE = {"_jit", "_math", "levels", "gp", "boosting", "svm", "lowrank",
 HOMES = {
     "polars": {"tables"},
     "matplotlib": {"display"},
+    "jinja2": {"workbench"},
+    "skops": {"persist"},
     "dask": {"distributed"},
     "distributed": {"distributed"},
     "click": {"cli"},
@@ -166,7 +170,10 @@ def loaded_by(code):
     return set(json.loads(run.stdout.splitlines()[-1]))
 
 
-HEAVY = {"numpy", "scipy", "sklearn", "numba", "narwhals", "polars", "pandas", "matplotlib"}
+HEAVY = {
+    *("numpy", "scipy", "sklearn", "numba", "narwhals", "polars", "pandas", "matplotlib"),
+    *("skops", "jinja2", "rich"),
+}
 
 
 def test_importing_the_package_loads_nothing_heavy():
@@ -174,7 +181,9 @@ def test_importing_the_package_loads_nothing_heavy():
     assert not loaded & HEAVY
 
 
-@pytest.mark.parametrize("args", [["--help"], ["--version"], ["fit", "--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "args", [["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)], ids=" ".join
+)
 def test_help_is_answered_before_anything_heavy_is_loaded(args):
     loaded = loaded_by(f"from ordinality.cli import main; main({args}, standalone_mode=False)")
     assert "click" in loaded

@@ -8,11 +8,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ordinality import elicitation, kernels, levels, metrics
+    from ordinality import (
+        datasets,
+        display,
+        elicitation,
+        kernels,
+        levels,
+        metrics,
+        persist,
+        tables,
+        workbench,
+    )
     from ordinality.estimators import (
         LabelRankingGP,
         LabelRankingSVM,
         LeastSquaresOrdinalGP,
+        LowRankImputer,
         OrdinalBoost,
         OrdinalGP,
         OrdinalSVM,
@@ -22,6 +33,8 @@ if TYPE_CHECKING:
         RankBoost,
         RoundedRegressor,
     )
+    from ordinality.persist import load, save
+    from ordinality.workbench import study
 
 __version__ = "0.1.0"
 
@@ -29,6 +42,7 @@ __all__ = [
     "LabelRankingGP",
     "LabelRankingSVM",
     "LeastSquaresOrdinalGP",
+    "LowRankImputer",
     "OrdinalBoost",
     "OrdinalGP",
     "OrdinalSVM",
@@ -38,34 +52,44 @@ __all__ = [
     "RankBoost",
     "RoundedRegressor",
     "__version__",
+    "datasets",
+    "display",
+    "elicitation",
+    "kernels",
+    "levels",
+    "load",
+    "metrics",
+    "persist",
+    "save",
+    "study",
+    "tables",
+    "workbench",
+]
+
+_MODULES = {
+    "datasets",
+    "display",
     "elicitation",
     "kernels",
     "levels",
     "metrics",
-]
-
-_MODULES = {"elicitation", "kernels", "levels", "metrics"}
-_ESTIMATORS = {
-    "LabelRankingGP",
-    "LabelRankingSVM",
-    "LeastSquaresOrdinalGP",
-    "OrdinalBoost",
-    "OrdinalGP",
-    "OrdinalSVM",
-    "OrdinalSVMCV",
-    "PreferenceGP",
-    "PreferenceSVM",
-    "RankBoost",
-    "RoundedRegressor",
+    "persist",
+    "tables",
+    "workbench",
+}
+_HOMES = {  # of whatever is not an estimator
+    "load": "ordinality.persist",
+    "save": "ordinality.persist",
+    "study": "ordinality.workbench",
 }
 
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return import_module(f"ordinality.{name}")  # which also binds it here
-    if name not in _ESTIMATORS:
+    if name not in __all__:
         raise AttributeError(f"module 'ordinality' has no attribute {name!r}")
-    value = getattr(import_module("ordinality.estimators"), name)
+    value = getattr(import_module(_HOMES.get(name, "ordinality.estimators")), name)
     globals()[name] = value  # the next look-up does not come here
     return value
 

@@ -1,186 +1,220 @@
-"""The command ``ordinality fit``, with a stand-in for the estimator where speech is tested."""
+"""The command ``ordinality fit``: what it says, writes and refuses."""
 
 import csv
 import io
+import json
 import shlex
 import sys
-import warnings
-from pathlib import Path
-from types import SimpleNamespace
 
-import click
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from ordinality.cli import COMMANDS, main
-from ordinality.cli.fit import Names
+import ordinality
+from ordinality import persist, workbench
+from ordinality.cli.options import MODELS, Names
 
-WINE = Path(__file__).parents[2] / "examples" / "wine.csv"
-
-
-class StandIn:
-    """Keeps what it was asked and answers with the frequencies of the levels."""
-
-    asked: "StandIn"
-
-    def __init__(self, **parameters):
-        self.parameters = parameters
-        StandIn.asked = self
-
-    def fit(self, X, y):
-        self.X, self.y = X, y
-        levels = np.asarray(self.parameters["levels"])
-        share = (y[:, None] == levels).mean(axis=0)
-        self.loo_proba_ = np.tile(share, (len(y), 1))
-        self.thresholds_ = np.linspace(-1.0, 1.0, len(levels) - 1)
-        self.noise_, self.log_evidence_ = 0.5, -12.25
-        self.converged_, self.n_iter_ = True, 7
-        kernel = self.parameters["kernel"]
-        self.relevance_ = np.ones(X.shape[1]) if kernel is None else np.arange(X.shape[1]) + 1.0
-        return self
+QUICK = ("--model", "linear")
 
 
-@pytest.fixture
-def stand_in(monkeypatch):
-    monkeypatch.setitem(
-        sys.modules, "ordinality.estimators", SimpleNamespace(OrdinalGP=StandIn)
-    )
-    return StandIn
-
-
-def run(*args, **more):
-    return CliRunner().invoke(main, [str(arg) for arg in args], catch_exceptions=False, **more)
-
-
-@pytest.fixture
-def trial(tmp_path):
-    """A table of three levels with a feature of each kind."""
-    path = tmp_path / "trial.csv"
-    rows = [
-        f"{i},{'xyz'[i % 3]},p{i},{level}" for i, level in enumerate(["low", "mid", "high"] * 4)
-    ]
-    path.write_text("dose,site,patient,effect\n" + "\n".join(rows) + "\n")
-    return path
+def fit(run, *args, **more):
+    return run("fit", *args, *QUICK, **more)
 
 
 # ---------------------------------------------------------------- results and talk
 
 
-def test_levels_scores_and_model_go_to_stdout_and_notes_to_stderr(stand_in):
-    result = run("fit", WINE, "--target", "rating")
-    assert result.exit_code == 0
-    for word in ("rating", "latent value", "zero-one error", "log score", "-12.25", "noise"):
+def test_results_go_to_stdout_and_talk_to_stderr(fitted):
+    _, result = fitted
+    for word in ("effect", "hidden scale", "ranked probability", "frequencies", "rounded"):
         assert word in result.stdout
-    assert "Encoded temp as temp=warm." in result.stderr
+    assert "Encoded site as 3 categories." in result.stderr
     assert "Encoded" not in result.stdout
+    assert "Left out patient" in result.stderr
 
 
-def test_the_wine_levels_are_counted(stand_in):
+def test_the_wine_levels_are_counted(run, wine):
     # Counted in the file: 5, 22, 26, 12 and 7 of the 72 ratings are 1, 2, 3, 4 and 5.
-    shown = run("fit", WINE, "--target", "rating").stdout.splitlines()
-    rows = [line.split()[:3] for line in shown if line[:1].isdigit()]
-    counts = ["5", "22", "26", "12", "7"]
-    shares = ["7%", "31%", "36%", "17%", "10%"]
+    shown = fit(run, wine, "--target", "rating").stdout.splitlines()
+    rows = [line.split()[:3] for line in shown if line[:1].isdigit() and "%" in line]
+    counts, shares = ["5", "22", "26", "12", "7"], ["7%", "31%", "36%", "17%", "10%"]
     assert rows == [list(row) for row in zip("12345", counts, shares, strict=True)]
 
 
-def test_scores_stand_beside_those_of_the_commonest_level(stand_in):
-    # The stand-in predicts the frequencies, so both columns agree: 46 of 72 are not a 3.
-    shown = run("fit", WINE, "--target", "rating").stdout
-    line = next(line for line in shown.splitlines() if line.startswith("zero-one error"))
-    assert line.split()[-2:] == ["0.639", "0.639"]
+def test_the_dose_is_the_column_that_matters(fitted):
+    _, result = fitted
+    table = result.stdout.partition("worse without it")[2].splitlines()
+    first = next(line for line in table[2:] if line.strip())
+    assert first.split()[0] == "dose"
+    assert "█" in first
 
 
-def test_one_length_scale_is_a_sentence_and_many_are_bars(stand_in):
-    assert (
-        "One length scale for all 19 features" in run("fit", WINE, "--target", "rating").stdout
-    )
-    shown = run("fit", WINE, "--target", "rating", "--drop", "bottle", "--ard").stdout
-    names = [line.split()[0] for line in shown.splitlines() if "█" in line]
-    assert names[0] == "judge=j9"
-    assert names[-1] == "temp=warm"
-    kernel = StandIn.asked.parameters["kernel"]
-    np.testing.assert_allclose(kernel.length_scale, np.full(11, np.sqrt(11)))
+def test_a_model_better_than_the_baselines_is_called_so_in_words(fitted):
+    assert "Better than both baselines: ranked probability score" in fitted[1].stdout
 
 
-def test_options_reach_the_estimator(stand_in):
-    run("fit", WINE, "--target", "rating", "--inference", "laplace", "--seed", 3)
-    asked = StandIn.asked.parameters
-    assert (asked["inference"], asked["random_state"], asked["kernel"]) == ("laplace", 3, None)
-
-
-def test_features_and_drop_take_names_with_commas_between_or_options_repeated(stand_in):
-    run("fit", WINE, "--target", "rating", "--features", "temp, contact")
-    assert StandIn.asked.X.shape == (72, 2)
-    run("fit", WINE, "--target", "rating", "--drop", "temp", "--drop", "judge,bottle")
-    assert StandIn.asked.X.shape == (72, 1)
-
-
-def test_a_table_is_read_from_standard_input(stand_in):
-    result = run("fit", "-", "--target", "y", input="x,y\n1,1\n2,1\n3,2\n4,2\n")
+def test_a_model_no_better_than_the_baselines_is_called_so_in_words(run):
+    rng = np.random.default_rng(1)
+    noise = "\n".join(f"{x:.3f},{1 + i % 2}" for i, x in enumerate(rng.normal(size=40)))
+    result = fit(run, "-", "--target", "y", input=f"x,y\n{noise}\n")
     assert result.exit_code == 0
-    assert StandIn.asked.y.tolist() == [1, 1, 2, 2]
+    assert "Not better than the baseline" in result.stdout
+    assert "Do not rely on this model" in result.stdout
 
 
-def test_brackets_in_names_and_labels_are_not_markup(stand_in):
-    table = "[bold],y\n1,[red]\n2,[red]\n3,[/blue]\n4,[/blue]\n"
-    result = run("fit", "-", "--target", "y", "--order", "[red],[/blue]", input=table)
-    assert "[red]" in result.stdout
-    assert "[/blue]" in result.stdout
+def test_json_is_one_document_of_everything(run, trial):
+    args = ("--target", "effect", "--order", "low,mid,high", "--drop", "weight", "--json")
+    result = fit(run, trial, *args)
+    found = json.loads(result.stdout)
+    assert found["levels"] == ["low", "mid", "high"]
+    assert found["counts"] == [21, 21, 18]
+    assert found["model"]["name"] == "linear"
+    assert found["better_than_baselines"] is True
+    assert set(found["scores"]) == {"linear", "frequencies", "rounded"}
+    assert len(found["learnt"]["thresholds"]) == 2
 
 
-def test_warnings_of_the_estimator_are_said_once(stand_in, monkeypatch):
-    def fit(self, X, y):
-        for _ in range(2):
-            warnings.warn("EP stopped early; raise max_iter.", UserWarning, stacklevel=2)
-        return plain(self, X, y)
+def test_the_same_seed_gives_the_same_output(run, trial):
+    args = ("--target", "effect", "--order", "low,mid,high", "--seed", 5, "--json")
 
-    plain = StandIn.fit
-    monkeypatch.setattr(StandIn, "fit", fit)
-    result = run("fit", WINE, "--target", "rating")
-    assert result.stderr.count("Warning: EP stopped early; raise max_iter.") == 1
+    def outcome():
+        found = json.loads(fit(run, trial, *args).stdout)
+        for one in found["scores"].values():
+            del one["seconds"]
+        return found
+
+    assert outcome() == outcome()
+
+
+def test_auto_without_time_says_what_it_did_not_try(run, wine):
+    result = run("fit", wine, "--target", "rating", "--folds", 2, "--budget", 0)
+    assert result.stdout.count("(taken)") == 1
+    assert "was the only model that could be tried." in result.stdout
+    left_out = result.stdout.count("s, beyond the budget.")
+    assert left_out == 5
+
+
+def test_features_and_drop_take_names_with_commas_between_or_options_repeated(run, wine):
+    chosen = fit(run, wine, "--target", "rating", "--features", "temp, contact", "--json")
+    assert json.loads(chosen.stdout)["columns"] == ["temp", "contact"]
+    without = ("--drop", "temp", "--drop", "judge,bottle")
+    left = fit(run, wine, "--target", "rating", *without, "--json")
+    assert json.loads(left.stdout)["columns"] == ["contact"]
+
+
+def test_a_table_is_read_from_standard_input(run):
+    table = "x,y\n" + "\n".join(f"{i},{1 + i // 10}" for i in range(20)) + "\n"
+    result = fit(run, "-", "--target", "y", "--json", input=table)
+    assert json.loads(result.stdout)["counts"] == [10, 10]
+
+
+def test_a_table_that_comes_along_is_called_by_its_name(run):
+    result = fit(run, "@wine", "--target", "rating", "--json")
+    assert json.loads(result.stdout)["counts"] == [5, 22, 26, 12, 7]
+    refused = fit(run, "@whine", "--target", "rating")
+    assert refused.exit_code == 2
+    assert "wine" in refused.stderr
+
+
+def test_brackets_in_names_and_labels_are_not_markup(run):
+    rows = "\n".join(f"{i},{'[red]' if i < 10 else '[/blue]'}" for i in range(20))
+    result = fit(
+        run, "-", "--target", "y", "--order", "[red],[/blue]", input=f"[bold],y\n{rows}\n"
+    )
+    for name in ("[red]", "[/blue]", "[bold]"):
+        assert name in result.stdout
+
+
+def test_weights_and_groups_reach_the_study(run, trial):
+    args = ("--target", "effect", "--order", "low,mid,high", "--features", "dose", "--json")
+    result = fit(run, trial, *args, "--weights", "weight", "--group", "patient")
+    found = json.loads(result.stdout)
+    assert (found["weighted"], found["grouped"]) == (True, True)
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_the_model_file_predicts_and_says_what_it_is(fitted, trial):
+    out, result = fitted
+    assert f"Wrote {out}" in result.stderr
+    about = persist.metadata(out)
+    assert about["levels"] == ["low", "mid", "high"]
+    assert about["summary"]["target"] == "effect"
+    assert ordinality.load(out).classes_.tolist() == ["high", "low", "mid"]
+
+
+def test_without_a_file_the_talk_says_how_to_keep_the_model(run, wine):
+    assert "--out model.skops keeps it" in fit(run, wine, "--target", "rating").stderr
+
+
+def test_an_existing_file_is_kept_unless_forced(run, wine, tmp_path):
+    out = tmp_path / "wine.skops"
+    out.write_text("mine")
+    refused = fit(run, wine, "--target", "rating", "--out", out)
+    assert refused.exit_code == 2
+    assert "--force replaces it" in refused.stderr
+    assert out.read_text() == "mine"
+    assert fit(run, wine, "--target", "rating", "--out", out, "--force").exit_code == 0
+    assert persist.metadata(out)["summary"]["target"] == "rating"
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "message"),
+    [
+        ("--out", "wine.pkl", "should end in .skops"),
+        ("--out", "no/wine.skops", "There is no folder"),
+        ("--report", "wine.txt", "should end in .html"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(
+    run, wine, tmp_path, option, name, message
+):
+    result = fit(run, wine, "--target", "rating", option, tmp_path / name)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
 
 
 # ---------------------------------------------------------------- the order of labels
 
 
-def test_text_without_an_order_is_told_what_to_type(stand_in, trial):
-    result = run("fit", trial, "--target", "effect")
-    assert "effect is text without a stated order" in result.stderr
-    assert "high < low < mid" in result.stderr
-    assert "--order high,low,mid" in result.stderr
+def test_text_without_an_order_is_shown_a_suggestion_and_not_fitted(run, trial):
+    result = fit(run, trial, "--target", "effect")
+    assert result.exit_code == 2
+    assert "low < mid < high; --accept-order takes that" in result.stderr
+    assert "--order low,mid,high" in result.stderr
+    assert result.stdout == ""
 
 
-def test_a_stated_order_is_taken_without_a_warning(stand_in, trial):
-    result = run("fit", trial, "--target", "effect", "--order", "low,mid,high")
-    assert "Warning" not in result.stderr
-    assert list(StandIn.asked.parameters["levels"]) == ["low", "mid", "high"]
+def test_a_suggestion_is_taken_when_it_is_confirmed(run, trial):
+    result = fit(run, trial, "--target", "effect", "--accept-order", "--json")
+    assert json.loads(result.stdout)["levels"] == ["low", "mid", "high"]
+    assert "Took effect as" in result.stderr
 
 
-def test_the_order_of_numbers_may_be_stated_and_may_hold_unseen_ones(stand_in):
-    run("fit", WINE, "--target", "rating", "--order", "5,4,3,2,1,0")
-    assert list(StandIn.asked.parameters["levels"]) == [5, 4, 3, 2, 1, 0]
+def test_the_order_of_numbers_may_be_stated_and_may_hold_unseen_ones(run, wine):
+    result = fit(run, wine, "--target", "rating", "--order", "5,4,3,2,1,0", "--json")
+    assert json.loads(result.stdout)["levels"] == [5, 4, 3, 2, 1, 0]
 
 
-def test_a_label_outside_the_order_is_named_with_the_option(stand_in, trial):
-    result = run("fit", trial, "--target", "effect", "--order", "low,mid")
+def test_a_label_outside_the_order_is_named_with_the_option(run, trial):
+    result = fit(run, trial, "--target", "effect", "--order", "low,mid")
     assert result.exit_code == 2
     assert "'high'" in result.stderr
     assert "--order" in result.stderr
 
 
-def test_words_for_labels_that_are_numbers_are_refused(stand_in):
-    result = run("fit", WINE, "--target", "rating", "--order", "low,high")
+def test_words_for_labels_that_are_numbers_are_refused(run, wine):
+    result = fit(run, wine, "--target", "rating", "--order", "low,high")
     assert result.exit_code == 2
-    assert "--order lists low, high, but the labels are numbers such as 2" in result.stderr
+    assert "lists low, high, but the labels are numbers such as 2" in result.stderr
 
 
-@pytest.mark.parametrize("labels", [["a", "b"], ["a,b", "c d"], ['"so"', "it's"]])
-def test_an_order_we_say_is_an_order_we_read(stand_in, labels):
+@pytest.mark.parametrize("labels", [["blue", "red"], ["a,b", "c d"], ['"so"', "it's"]])
+def test_an_order_we_say_is_an_order_we_read(run, labels):
     table = io.StringIO()
     csv.writer(table).writerows([("x", "y"), *enumerate(labels * 2)])
-    result = run("fit", "-", "--target", "y", input=table.getvalue())
+    result = fit(run, "-", "--target", "y", input=table.getvalue())
     (said,) = shlex.split(result.stderr.partition("--order ")[2])
     assert Names().convert(said, None, None) == labels
 
@@ -188,67 +222,22 @@ def test_an_order_we_say_is_an_order_we_read(stand_in, labels):
 # ---------------------------------------------------------------- refusals
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["nowhere.csv", "--target", "y"], "There is no file nowhere.csv"),
-        ([WINE, "--target", "ratings"], "did you mean 'rating'?"),
-        ([WINE, "--target", "rating", "--drop", "hue"], "has no column 'hue'"),
-        ([WINE.parent, "--target", "y"], "is a folder"),
-    ],
-)
-def test_a_mistake_is_one_sentence_and_exit_code_2(args, message):
-    result = run("fit", *args)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert result.stderr.startswith("Error: ")
-    assert result.stderr.count("\n") == 1
-    assert result.stdout == ""
-
-
-def test_too_large_a_table_is_a_sentence(stand_in, monkeypatch):
-    def fit(self, X, y):
+def test_too_large_a_table_is_a_sentence(run, wine, monkeypatch):
+    def exhausted(*args, **more):
         raise MemoryError
 
-    monkeypatch.setattr(StandIn, "fit", fit)
-    result = run("fit", WINE, "--target", "rating")
+    monkeypatch.setattr(workbench, "study_of", exhausted)
+    result = fit(run, wine, "--target", "rating")
     assert result.exit_code == 2
     assert "not enough memory" in result.stderr
 
 
-def test_a_missing_reader_is_told_how_to_be_installed(monkeypatch):
+def test_a_missing_reader_is_told_how_to_be_installed(run, wine, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
-    result = run("fit", WINE, "--target", "rating")
+    result = fit(run, wine, "--target", "rating")
     assert result.exit_code == 2
     assert 'pip install "ordinality[cli]"' in result.stderr
 
 
-def test_every_command_of_the_group_can_be_asked_for_help():
-    for name in COMMANDS:
-        assert isinstance(main.get_command(click.Context(main), name), click.Command)
-        assert run(name, "--help").exit_code == 0
-
-
-def test_an_unknown_command_is_refused_with_exit_code_2():
-    result = run("fitt")
-    assert result.exit_code == 2
-    assert "fitt" in result.stderr
-
-
-def test_the_version_is_that_of_the_package():
-    import ordinality
-
-    assert run("--version").stdout.split()[-1] == ordinality.__version__
-
-
-# ---------------------------------------------------------------- end to end
-
-
-@pytest.mark.parametrize("inference", ["ep", "laplace", "variational"])
-def test_the_wine_fit_beats_the_commonest_level(inference):
-    result = run("fit", WINE, "--target", "rating", "--inference", inference)
-    assert result.exit_code == 0, result.stderr
-    for score in ("zero-one error", "mean absolute error", "log score"):
-        (line,) = [line for line in result.stdout.splitlines() if line.startswith(score)]
-        model, baseline = (float(number) for number in line.split()[-2:])
-        assert model < baseline
+def test_the_names_of_the_option_are_those_of_the_workbench():
+    assert tuple(workbench.MODELS) == MODELS

@@ -13,6 +13,7 @@ import skops.io
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline
+from sklearn.tree import DecisionTreeRegressor
 
 from ordinality import persist
 from ordinality.estimators import OrdinalBoost, RoundedRegressor
@@ -239,6 +240,14 @@ def test_a_tree_that_points_outside_of_itself_is_refused(path, rows, fields):
     forest = RandomForestRegressor(2, random_state=0)
     model = RoundedRegressor(forest).fit(*rows)
     crooked(model.regressor_.estimators_[0].tree_, **fields)
+    persist.save(model, path)
+    with pytest.raises(persist.ModelFileError, match="a tree in it points outside"):
+        persist.load(path)
+
+
+def test_a_tree_that_does_not_know_its_features_is_refused(path, rows):
+    model = RoundedRegressor(DecisionTreeRegressor()).fit(*rows)
+    del model.regressor_.n_features_in_
     persist.save(model, path)
     with pytest.raises(persist.ModelFileError, match="a tree in it points outside"):
         persist.load(path)

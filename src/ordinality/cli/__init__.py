@@ -14,16 +14,35 @@ import click
 
 from ordinality import __version__
 
-__all__ = ["Commands", "Refusal", "main"]
+__all__ = ["Commands", "Interruption", "Refusal", "main"]
 
 # Command name -> the module that defines it under the same name.
-COMMANDS = {"fit": "ordinality.cli.fit"}
+COMMANDS = {
+    name: f"ordinality.cli.{name}"
+    for name in (
+        "fit",
+        "predict",
+        "evaluate",
+        "explain",
+        "compare",
+        "info",
+        "data",
+        "reproduce",
+        "completion",
+    )
+}
 
 
 class Refusal(click.ClickException):
     """What was asked cannot be done; the message says why and what to do."""
 
     exit_code = 2
+
+
+class Interruption(click.ClickException):
+    """The person stopped it; the exit code is the one shells give for Ctrl-C."""
+
+    exit_code = 130
 
 
 class Commands(click.Group):
@@ -50,9 +69,23 @@ class Commands(click.Group):
             raise Refusal(
                 "There is not enough memory for a table of this size; give fewer rows."
             ) from None
+        except BrokenPipeError:
+            raise  # whoever read our output has seen enough; click ends quietly
+        except OSError as problem:
+            if problem.filename is None:  # ours, and a sentence already
+                raise Refusal(" ".join(str(problem).split())) from problem
+            sentence = f"{problem.filename} cannot be used: {problem.strerror}."
+            raise Refusal(sentence) from problem
+        except KeyboardInterrupt:
+            raise Interruption("Interrupted; no file was changed.") from None
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ordinality")
 def main() -> None:
-    """Learn from ordered labels and preferences."""
+    """Learn from ordered labels and preferences.
+
+    Results go to standard output, everything else to standard error. The exit code is 0 for
+    success, 2 for a request that was refused (a sentence says why and what to do), 130 after
+    Ctrl-C, and 1 for a fault of ours, which we would like to hear of.
+    """

@@ -28,16 +28,19 @@ from ordinality.metrics.labels import (
 )
 from ordinality.metrics.probabilities import (
     Reliability,
+    ScoreDecomposition,
     log_score,
     ordinal_c_index,
     ranked_probability_score,
     reliability,
+    score_decomposition,
 )
 from ordinality.metrics.rankings import pair_error, top_k_overlap
 from ordinality.metrics.scoring import Scorer, scorer
 
 __all__ = [
     "Reliability",
+    "ScoreDecomposition",
     "Scorer",
     "kendall_tau",
     "linear_kappa",
@@ -51,6 +54,7 @@ __all__ = [
     "quadratic_kappa",
     "ranked_probability_score",
     "reliability",
+    "score_decomposition",
     "scorer",
     "spearman",
     "top_k_overlap",

@@ -13,10 +13,12 @@ from ordinality.metrics.inputs import floats, ordered, probabilities, ratio, wei
 
 __all__ = [
     "Reliability",
+    "ScoreDecomposition",
     "log_score",
     "ordinal_c_index",
     "ranked_probability_score",
     "reliability",
+    "score_decomposition",
 ]
 
 
@@ -116,22 +118,108 @@ def reliability(
     (array([0.2, 0.7]), array([0.5, 1. ]))
     """
     true, p, weight, order = probabilities(y_true, proba, levels, sample_weight)
-    if n_bins < 1:
-        raise ValueError(f"n_bins is {n_bins}; at least one bin is needed.")
-    # Summed from the top: one minus the sum from the bottom would lose small probabilities.
-    above = np.cumsum(p[:, ::-1], axis=1)[:, ::-1][:, 1:]
+    above = _above(p, n_bins)
     return [
         Reliability(order.levels[k].item(), *_binned(above[:, k], true > k, weight, n_bins))
         for k in range(order.n_levels - 1)
     ]
 
 
+@dataclass(frozen=True, eq=False)
+class ScoreDecomposition:
+    """The ranked probability score in parts, one entry for each level but the highest."""
+
+    level: NDArray[Any]  # (K-1,) the event is "above this level"
+    reliability: Floats  # (K-1,) the price of probabilities that are not frequencies
+    resolution: Floats  # (K-1,) the gain from telling rows apart
+    uncertainty: Floats  # (K-1,) the score of the overall frequency
+
+    @property
+    def score(self) -> Floats:
+        """The parts put together, (K-1,): their sum is the ranked probability score."""
+        return self.reliability - self.resolution + self.uncertainty
+
+
+def score_decomposition(
+    y_true: Any,
+    proba: ArrayLike,
+    bins: int = 10,
+    *,
+    levels: Any = None,
+    sample_weight: Any = None,
+) -> ScoreDecomposition:
+    """Ranked probability score as reliability - resolution + uncertainty, by threshold.
+
+    Each threshold has a Brier score, that of the event "above this level", which Murphy (1973)
+    splits by bins of the predicted probability. Where the probabilities of a bin differ, two
+    more terms arise, the variance within bins and the covariance with what happened
+    (Stephenson, Coelho & Jolliffe, 2008). As there, they are counted into the resolution, and
+    the sum is exact whatever the bins.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Labels.
+    proba : array-like of shape (n, K)
+        Columns in order of level.
+    bins : int, default=10
+        Bins of equal width.
+    levels, sample_weight
+        See `ordinality.metrics`.
+
+    Returns
+    -------
+    ScoreDecomposition
+
+    Examples
+    --------
+    >>> parts = score_decomposition([0, 0, 1, 1], [[0.8, 0.2], [0.8, 0.2], [0.8, 0.2], [0, 1]])
+    >>> parts.reliability, parts.resolution, parts.uncertainty
+    (array([0.01333333]), array([0.08333333]), array([0.25]))
+    >>> parts.score
+    array([0.18])
+    """
+    true, p, weight, order = probabilities(y_true, proba, levels, sample_weight)
+    counted = weight > 0  # a bin of no weight has no mean
+    above, true, share = _above(p[counted], bins), true[counted], weight[counted]
+    share = share / share.sum()
+    parts = [
+        _murphy(above[:, k], (true > k).astype(np.float64), share, bins)
+        for k in range(order.n_levels - 1)
+    ]
+    return ScoreDecomposition(order.levels[:-1], *np.array(parts).reshape(-1, 3).T)
+
+
+def _murphy(chance: Floats, event: Floats, share: Floats, n_bins: int) -> tuple[float, ...]:
+    """Reliability, resolution and uncertainty of one event."""
+    overall = float(share @ event)
+    predicted, observed, mass = _binned(chance, event > 0, share, n_bins)
+    place = np.unique(_bins(chance, n_bins), return_inverse=True)[1]
+    off, odd = chance - predicted[place], event - observed[place]  # within the bins
+    between = float(mass @ (observed - overall) ** 2)
+    within = float(share @ off**2) - 2.0 * float(share @ (off * odd))
+    reliable = float(mass @ (predicted - observed) ** 2)
+    return reliable, between - within, overall * (1.0 - overall)
+
+
+def _above(p: Floats, n_bins: int) -> Floats:
+    """Probability of exceeding each level but the highest, (n, K-1)."""
+    if n_bins < 1:
+        raise ValueError(f"n_bins is {n_bins}; at least one bin is needed.")
+    # Summed from the top: one minus the sum from the bottom would lose small probabilities.
+    return np.cumsum(p[:, ::-1], axis=1)[:, ::-1][:, 1:]
+
+
 def _binned(
     chance: Floats, event: NDArray[np.bool_], weight: Floats, n_bins: int
 ) -> tuple[Floats, Floats, Floats]:
-    bins = (chance * n_bins).astype(np.int64).clip(max=n_bins - 1)  # 1 goes into the last bin
+    bins = _bins(chance, n_bins)
     count: Floats = np.bincount(bins, weights=weight).astype(np.float64)
     kept = count > 0
     predicted = np.bincount(bins, weights=weight * chance)[kept] / count[kept]
     observed = np.bincount(bins, weights=weight * event)[kept] / count[kept]
     return predicted, observed, count[kept]
+
+
+def _bins(chance: Floats, n_bins: int) -> NDArray[np.int64]:
+    return (chance * n_bins).astype(np.int64).clip(max=n_bins - 1)  # 1 goes into the last bin

@@ -204,8 +204,10 @@ def _parts(value: Any, width: float, seen: set[Any]) -> Iterator[tuple[Any, floa
         # Forests ask their trees without a check of their own, so the fewer features count; a
         # pipeline's steps, and what is put on top of a stack, have inputs of their own.
         width = math.inf if isinstance(value, Pipeline) else width
-        own = inside.get("n_features_in_", width)
-        width = min(width, own) if "tree_" in inside else own
+        if "tree_" in inside:  # which would not count the features of a row without a number
+            width = min(width, inside.get("n_features_in_", 0))
+        else:
+            width = inside.get("n_features_in_", width)
     yield value, width
     for key, part in inside.items():
         yield from _parts(part, math.inf if key == "final_estimator_" else width, seen)

@@ -1,0 +1,101 @@
+"""``ordinality compare``: several models on one table, and a verdict in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .fit import read_problem
+from .options import MODELS, Names, common, machine, of_table
+from .speaking import number, progress, results, say, show, show_json, titles, warn
+
+__all__ = ["compare"]
+
+EXAMPLE = """\b
+Example:
+  ordinality compare examples/wine.csv --target rating --models gp,plsor,svm
+"""
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("table")
+@of_table
+@click.option(
+    "--models",
+    type=Names(),
+    default="gp,plsor,boost",
+    show_default=True,
+    metavar="A,B,C",
+    help=f"Which; the names are {', '.join(MODELS)}, frequencies and rounded.",
+)
+@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True)
+@click.option("--repeats", type=click.IntRange(min=1), default=3, show_default=True)
+@common
+@machine
+def compare(
+    table: str,
+    models: list[str],
+    folds: int,
+    repeats: int,
+    seed: int,
+    jobs: int,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Compare models by repeated cross-validation.
+
+    All models meet the same folds. Two are compared by the t-test that allows for training sets
+    that overlap (Nadeau and Bengio), p-values corrected by Holm's method; the verdict is about
+    the ranked probability score.
+    """
+    problem, notes, _ = read_problem(table, **options)
+    from ordinality.workbench import assess, named
+    from ordinality.workbench import folds as deal
+
+    say(notes)
+    entries = named(models, len(problem), weighted=problem.weights is not None)
+    splits = deal(problem, n_splits=folds, repeats=repeats, seed=seed)
+    total, done = len(splits) * len(entries), 0
+    with progress("comparing") as tick:
+
+        def count() -> None:
+            nonlocal done
+            done += 1
+            tick(done, total)
+
+        found: list[Any] = assess(problem, entries, splits, seed=seed, jobs=jobs, tick=count)
+    warn(dict.fromkeys(f"{one.name}: {said}" for one in found for said in one.warnings))
+    _tell(found, len(splits) // repeats, as_json)
+
+
+def _tell(found: list[Any], n_folds: int, as_json: bool) -> None:
+    import numpy as np
+
+    from ordinality.experiments import compare as tests
+
+    by_fold = np.column_stack([one.by_fold for one in found])
+    names = [one.name for one in found]
+    said = tests.verdict(
+        by_fold,
+        names,
+        measure="ranked probability score",
+        blocks="folds",
+        test_fraction=1 / n_folds,
+    )
+    if as_json:
+        known = {one.name: {**one.scores, "by_fold": one.by_fold.tolist()} for one in found}
+        show_json({"folds": len(by_fold), "models": known, "verdict": said})
+        return
+    console = results()
+    rows = [
+        [
+            one.name,
+            f"{number(one.by_fold.mean())} ± {number(one.by_fold.std(ddof=1))}",
+            *(number(one.scores[name]) for name in list(one.scores)[1:]),
+            f"{one.seconds:.1f}",
+        ]
+        for one in found
+    ]
+    show(console, [f"{len(by_fold)} folds", *titles(found[0].scores), "seconds"], rows)
+    console.print(said, soft_wrap=True)

@@ -1,0 +1,65 @@
+"""``ordinality evaluate``: how well a model predicts a table whose labels are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .speaking import number, results, say, show, show_json
+
+__all__ = ["evaluate"]
+
+EXAMPLE = """\b
+Example:
+  ordinality evaluate wine.skops new-wines.csv
+"""
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("model")
+@click.argument("table")
+@click.option("--target", metavar="COLUMN", help="Column of labels, if it is called otherwise.")
+@click.option("--weights", metavar="COLUMN", help="Column of row weights.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+def evaluate(
+    model: str, table: str, target: str | None, weights: str | None, as_json: bool
+) -> None:
+    """Score a model on a table with known labels.
+
+    The scores of MODEL on the rows of TABLE stand beside those of the frequencies of the levels
+    it was trained on. On the table it was fitted to, the scores flatter it.
+    """
+    from ordinality import tables
+    from ordinality.workbench import evaluation, labelled
+
+    from .models import load
+
+    loaded = load(model)
+    known = tables.read(table)
+    found = evaluation(
+        loaded.solver,
+        *labelled(loaded.solver, known, target or loaded.target, weights),
+        counts=loaded.summary.get("counts"),
+    )
+    say(found.notes)
+    if as_json:
+        show_json(found.as_dict())
+        return
+    _show(found, loaded.levels)
+
+
+def _show(found: Any, levels: list[Any]) -> None:
+    console = results()
+    titles = [f"{found.rows} rows", "model", "frequencies"]
+    rows = [
+        [name, number(value), number(found.baseline[name])]
+        for name, value in found.scores.items()
+    ]
+    show(console, titles, rows)
+    counted = [
+        [str(level), *(str(count) for count in row)]
+        for level, row in zip(levels, found.confusion.tolist(), strict=True)
+    ]
+    show(console, ["true \\ predicted", *(str(level) for level in levels)], counted)
+    console.print(found.verdict, soft_wrap=True)

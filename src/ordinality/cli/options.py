@@ -1,0 +1,115 @@
+"""Options that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = [
+    "MODELS",
+    "Names",
+    "as_argument",
+    "check_output",
+    "common",
+    "machine",
+    "of_table",
+]
+
+# The names of ordinality.workbench.MODELS, here so that --help need not import it.
+MODELS = (
+    "gp",
+    "linear",
+    "ard",
+    "laplace",
+    "plsor",
+    "boost",
+    "trees",
+    "rankboost",
+    "svm",
+    "svm-search",
+)
+
+
+class Names(click.ParamType):
+    """Names separated by commas; one that contains a comma is put in double quotes."""
+
+    name = "names"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> list[str]:
+        """Split as a line of CSV is split."""
+        names = next(csv.reader([value], skipinitialspace=True), [])
+        return [name.strip() for name in names if name.strip()]
+
+
+def _stacked(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+of_table = _stacked(
+    click.option("--target", required=True, metavar="COLUMN", help="Column of ordered labels."),
+    click.option("--order", type=Names(), metavar="A,B,C", help="The labels, lowest first."),
+    click.option(
+        "--accept-order",
+        is_flag=True,
+        help="Take the order that was suggested for text labels.",
+    ),
+    click.option(
+        "--features", type=Names(), multiple=True, metavar="A,B", help="Columns to learn from."
+    ),
+    click.option(
+        "--drop", type=Names(), multiple=True, metavar="A,B", help="Columns to leave out."
+    ),
+    click.option("--weights", metavar="COLUMN", help="Column of row weights."),
+    click.option("--group", metavar="COLUMN", help="Rows of one group stay in one fold."),
+    click.option("--wide", is_flag=True, help="Many more columns than rows are meant."),
+)
+
+common = _stacked(
+    click.option(
+        "--seed", type=int, default=0, show_default=True, help="Seed of whatever is random."
+    ),
+    click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="Processes to fit in.",
+    ),
+)
+
+machine = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+
+
+def as_argument(names: list[str]) -> str:
+    """Names as one argument of a command line, so that `Names` reads them back."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return shlex.quote(line.getvalue())
+
+
+def check_output(path: str | None, suffix: str, force: bool) -> None:
+    """Refuse a file that could not be written, before any work is done for it."""
+    if path is None:
+        return
+    where = Path(path)
+    if where.suffix.lower() != suffix:
+        raise ValueError(
+            f"{path} should end in {suffix}; call it {where.stem or 'model'}{suffix}."
+        )
+    if where.is_dir():
+        raise ValueError(f"{path} is a folder; name a file in it.")
+    if not where.absolute().parent.is_dir():
+        raise ValueError(f"There is no folder {where.parent}; make it first.")
+    if where.exists() and not force:
+        raise ValueError(f"{path} exists; --force replaces it.")

@@ -1,0 +1,70 @@
+"""``ordinality predict``: levels, and their probabilities, for the rows of a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .speaking import say, show_json
+
+__all__ = ["predict"]
+
+EXAMPLE = """\b
+Example:
+  ordinality predict wine.skops examples/wine.csv --proba --out predictions.csv
+"""
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("model")
+@click.argument("table")
+@click.option("--proba", is_flag=True, help="Add a column with the probability of each level.")
+@click.option("--keep", is_flag=True, help="Keep the columns of TABLE beside the predictions.")
+@click.option("--out", default="-", metavar="FILE", help="Where to; by default CSV on stdout.")
+@click.option("--force", is_flag=True, help="Replace a file that exists.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def predict(
+    model: str, table: str, proba: bool, keep: bool, out: str, force: bool, as_json: bool
+) -> None:
+    """Predict the level of every row of TABLE.
+
+    MODEL is a file that ordinality fit wrote. TABLE needs the columns the model was fitted on;
+    others are ignored. The prediction is the level that is most probable.
+    """
+    from ordinality import tables
+
+    from .models import load
+
+    loaded = load(model)
+    known = tables.read(table)
+    chances = loaded.proba(loaded.rows(known))
+    columns = _columns(loaded, chances, proba)
+    if as_json:
+        show_json({name: list(cells) for name, cells in columns.items()})
+        return
+    if keep:
+        columns = _beside(known, columns)
+    tables.write(out, columns, force=force)
+    if out != "-":
+        say([f"Wrote {len(chances)} predictions to {out}."])
+
+
+def _columns(loaded: Any, chances: Any, proba: bool) -> dict[str, list[Any]]:
+    from ordinality.levels import Order
+
+    order = Order(loaded.solver[-1].levels_, "stated")
+    columns = {f"predicted {loaded.target}": order.decode(chances.argmax(axis=1)).tolist()}
+    if proba:
+        for k, level in enumerate(loaded.levels):
+            columns[f"P({level})"] = chances[:, k].tolist()
+    return columns
+
+
+def _beside(known: Any, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    clash = next((name for name in columns if name in known.names), None)
+    if clash is not None:
+        raise ValueError(
+            f"{known.source} has a column {clash!r} already; rename it, or leave out --keep."
+        )
+    return {**{name: known.frame[name].to_list() for name in known.names}, **columns}

@@ -1,0 +1,123 @@
+"""Colours, strokes and words: what all displays look like.
+
+Ordered levels take colours whose lightness falls from the lowest to the highest, so that a grey
+print keeps the order. Unordered things take the colours of Okabe and Ito, which people who see
+fewer colours can tell apart, and each its own stroke and marker besides.
+
+Okabe & Ito (2008), "Color universal design"; van der Walt & Smith (2015), viridis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import cycle, islice
+from typing import Any
+
+__all__ = [
+    "BAD", "BLACK", "GOOD", "MARKERS", "NEUTRAL", "OTHER", "STROKES", "axes", "level_legend",
+    "name_ticks", "plain", "shades", "strokes", "tidy",
+]  # fmt: skip
+
+BLACK = "#000000"
+GOOD, BAD, NEUTRAL = "#0072B2", "#D55E00", "#999999"  # blue, vermilion, grey
+OTHER = "#E69F00"  # orange, the lightest beside blue
+STROKES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
+
+_LONGEST = 32  # characters of a name; the middle of a longer one is left out
+_LEGEND = 14  # entries that still read as a list
+# The lightest yellow of viridis is lost on white paper, and its darkest violet hides the rest.
+_LIGHTEST, _DARKEST = 0.06, 0.94
+
+
+def shades(n: int) -> list[Any]:
+    """Colours of `n` levels, lowest first: light yellow, green, dark violet.
+
+    Examples
+    --------
+    >>> grey = [0.3 * r + 0.59 * g + 0.11 * b for r, g, b in shades(5)]
+    >>> grey == sorted(grey, reverse=True)
+    True
+    """
+    from matplotlib import colormaps
+
+    ramp = colormaps["viridis_r"]
+    step = (_DARKEST - _LIGHTEST) / max(n - 1, 1)
+    return [tuple(ramp(_LIGHTEST + step * i)[:3]) for i in range(n)]
+
+
+def strokes(n: int) -> list[dict[str, Any]]:
+    """Keywords for `n` lines over ordered things: darkening, each with its stroke and marker.
+
+    Examples
+    --------
+    >>> [line["linestyle"] for line in strokes(3)]
+    ['-', '--', '-.']
+    """
+    colours = shades(n + 1)[1:]  # a line of the lightest colour could not be seen
+    patterns = zip(cycle(STROKES), cycle(MARKERS), strict=False)
+    return [
+        {"color": colour, "linestyle": stroke, "marker": marker}
+        for colour, (stroke, marker) in zip(colours, islice(patterns, n), strict=True)
+    ]
+
+
+def plain(text: Any, longest: int = _LONGEST) -> str:
+    r"""A user's word as matplotlib shows it as it stands: on one line, no mathematics.
+
+    Examples
+    --------
+    >>> plain("price ($) vs cost ($)")
+    'price (\\$) vs cost (\\$)'
+    >>> plain("a name that goes on, and on, and on, and on")
+    'a name that goes… d on, and on'
+    """
+    text = " ".join(str(text).split())
+    if len(text) > longest:
+        kept = longest // 2
+        text = f"{text[:kept].rstrip()}… {text[-(longest - kept - 4) :].lstrip()}"
+    return text.replace("$", r"\$")
+
+
+def axes(ax: Any, width: float = 6.0, height: float = 4.0) -> Any:
+    """The axes to draw on: those given, or new ones in a figure of that size (inches)."""
+    if ax is not None:
+        return ax
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def tidy(ax: Any, *, grid: str | None = None) -> None:
+    """Take away the frame that says nothing; faint lines across ``grid`` ("x", "y", "both")."""
+    ax.spines[["top", "right"]].set_visible(False)
+    if grid:
+        ax.grid(axis=grid, color="0.9", linewidth=0.8)
+        ax.set_axisbelow(True)
+
+
+def name_ticks(ax: Any, labels: Sequence[str], room: int = 44) -> None:
+    """Names along the horizontal axis, turned where they would run into one another."""
+    widest = max(len(label) for label in labels) + 2
+    turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(range(len(labels)), labels, **(turned if widest * len(labels) > room else {}))
+
+
+def level_legend(
+    ax: Any, handles: Sequence[Any], levels: Sequence[Any], title: str = ""
+) -> Any:
+    """Legend beside the axes, highest level on top; of many levels, evenly spaced ones."""
+    n = len(levels)
+    step = -(-n // _LEGEND)
+    shown = sorted({*range(0, n, step), n - 1}, reverse=True)
+    return ax.legend(
+        [handles[i] for i in shown],
+        [plain(levels[i]) for i in shown],
+        title=plain(title),
+        loc="center left",
+        bbox_to_anchor=(1.01, 0.5),
+        frameon=False,
+        fontsize="small",
+        title_fontsize="small",
+        alignment="left",
+    )

@@ -1,0 +1,243 @@
+"""Items in order of utility, and methods in order of rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .inputs import wanted
+from .palette import BLACK, GOOD, NEUTRAL, axes, plain, tidy
+
+__all__ = ["CriticalDifferenceDisplay", "UtilityDisplay"]
+
+_BAND = 1.96  # standard deviations of a band that holds 95 % of a normal
+
+
+class UtilityDisplay:
+    """Items by utility, the best on top, with intervals that hold 95 %.
+
+    Parameters
+    ----------
+    utility : array-like of shape (n,)
+    names : sequence of str, length n
+    std : array-like of shape (n,), default=None
+        Standard deviations; None draws no intervals.
+    quantity : str, default="utility"
+        What the axis calls it.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure, once drawn.
+
+    Examples
+    --------
+    >>> from ordinality import PreferenceGP
+    >>> from ordinality.display import UtilityDisplay
+    >>> model = PreferenceGP(3).fit([[0, 1], [1, 2], [0, 2]])  # 0 beat 1, and so on
+    >>> display = UtilityDisplay.from_estimator(model, names=["tea", "coffee", "milk"])
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['1  tea', '2  coffee', '3  milk']
+    """
+
+    def __init__(
+        self, utility: Any, names: Sequence[Any], *, std: Any = None, quantity: str = "utility"
+    ) -> None:
+        self.utility = np.asarray(utility, dtype=np.float64)
+        self.names = [str(name) for name in names]
+        self.std = None if std is None else np.asarray(std, dtype=np.float64)
+        self.quantity = quantity
+        if len(self.names) != len(self.utility):
+            raise ValueError(
+                f"there are {len(self.utility)} items and {len(self.names)} names; pass one "
+                "name for each item."
+            )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        names: Sequence[Any] | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> UtilityDisplay:
+        """Ask a fitted model of preferences.
+
+        Comparisons leave a shift of all utilities open. So utilities are shown relative to the
+        average of all items, and the intervals are those of that difference.
+
+        Parameters
+        ----------
+        estimator : PreferenceGP or PreferenceSVM
+            Fitted; the machine has no intervals.
+        names : sequence of str, default=None
+            Names of the items; None numbers them.
+        ax : matplotlib axes, default=None
+        **kwargs
+            Passed on to `plot`.
+
+        Returns
+        -------
+        UtilityDisplay
+        """
+        model = wanted(estimator, "utility", cls.__name__, "PreferenceGP has.")
+        if hasattr(model, "posterior"):
+            mean, covariance = model.posterior()
+            row = covariance.mean(axis=0)
+            variance = np.diagonal(covariance) - 2.0 * row + row.mean()
+            # Rounding may leave a variance that is nothing just below it.
+            std = np.sqrt(np.maximum(variance, 0.0))
+        else:
+            mean, std = np.asarray(model.utility()), None
+        names = [f"item {i}" for i in range(len(mean))] if names is None else names
+        quantity = "utility, relative to the average item"
+        return cls(mean - mean.mean(), names, std=std, quantity=quantity).plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, max_items: int = 30) -> UtilityDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where; None makes a new figure, as high as the items need.
+        max_items : int, default=30
+            Items at most, the best; the rest is counted in words.
+
+        Returns
+        -------
+        UtilityDisplay
+            Itself.
+        """
+        order = np.argsort(-self.utility, kind="stable")[:max_items]
+        ax = axes(ax, 6.0, 1.0 + 0.26 * max(len(order), 4))
+        places = np.arange(len(order))
+        reach = None if self.std is None else _BAND * self.std[order]
+        ax.axvline(0, color=NEUTRAL, lw=1, ls=":")
+        ax.errorbar(
+            self.utility[order], places, xerr=reach, fmt="o", color=GOOD, ecolor="0.55",
+            elinewidth=1.4, capsize=2.5, ms=5,
+        )  # fmt: skip
+        labels = [f"{place + 1}  {plain(self.names[i])}" for place, i in enumerate(order)]
+        ax.set_yticks(places, labels)
+        ax.set_ylim(len(order) - 0.4, -0.6)
+        left_out = len(self.utility) - len(order)
+        more = f" ({left_out} lower ones left out)" if left_out else ""
+        ax.set_xlabel(plain(self.quantity, 60) + more)
+        tidy(ax, grid="x")
+        ax.tick_params(axis="y", length=0)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class CriticalDifferenceDisplay:
+    """Demšar's diagram: methods by mean rank, bars joining those that do not differ.
+
+    The best are at the right. Two methods differ when their mean ranks are farther apart than
+    the critical difference of the test that was made (Nemenyi's, say).
+
+    Parameters
+    ----------
+    mean_ranks : array-like of shape (k,)
+        Mean ranks over data sets, 1 the best.
+    names : sequence of str, length k
+    critical_difference : float
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure, once drawn.
+
+    References
+    ----------
+    Demšar (2006), "Statistical comparisons of classifiers over multiple data sets", JMLR 7.
+
+    Examples
+    --------
+    >>> from ordinality.display import CriticalDifferenceDisplay
+    >>> names = ["gp", "svm", "majority"]
+    >>> display = CriticalDifferenceDisplay.from_ranks([1.2, 1.9, 2.9], names, 1.0)
+    >>> display.groups
+    [(0, 1), (1, 2)]
+    """
+
+    def __init__(
+        self, mean_ranks: Any, names: Sequence[Any], critical_difference: float
+    ) -> None:
+        self.mean_ranks = np.asarray(mean_ranks, dtype=np.float64)
+        self.names = [str(name) for name in names]
+        self.critical_difference = float(critical_difference)
+        if self.mean_ranks.shape != (len(self.names),) or not np.all(self.mean_ranks >= 1):
+            raise ValueError(
+                f"mean_ranks has shape {self.mean_ranks.shape} for {len(self.names)} names; "
+                "pass one mean rank, 1 or more, for each."
+            )
+
+    @classmethod
+    def from_ranks(
+        cls,
+        mean_ranks: Any,
+        names: Sequence[Any],
+        critical_difference: float,
+        *,
+        ax: Any = None,
+    ) -> CriticalDifferenceDisplay:
+        """Draw mean ranks that were found elsewhere."""
+        return cls(mean_ranks, names, critical_difference).plot(ax=ax)
+
+    @property
+    def groups(self) -> list[tuple[int, int]]:
+        """Longest runs of methods, by place in order of rank, that do not differ."""
+        ranks = np.sort(self.mean_ranks)
+        # A little slack: a difference that equals the critical one in its digits is none.
+        reach = ranks + self.critical_difference * (1 + 1e-9)
+        ends = np.searchsorted(ranks, reach, side="right") - 1
+        runs: list[tuple[int, int]] = []
+        for start, end in enumerate(ends.tolist()):
+            if end > start and (not runs or end > runs[-1][1]):
+                runs.append((start, end))
+        return runs
+
+    def plot(self, ax: Any = None) -> CriticalDifferenceDisplay:
+        """Draw, on `ax` or in a new figure."""
+        k = len(self.names)
+        depth = 1.0 + 0.34 * len(self.groups) + 0.5 * ((k + 1) // 2)
+        ax = axes(ax, 7.0, 0.9 + 0.42 * depth)
+        highest = max(int(np.ceil(self.mean_ranks.max())), 2)
+        self._ruler(ax, highest)
+        order = np.argsort(self.mean_ranks, kind="stable")
+        ranks = self.mean_ranks[order]
+        for row, (start, end) in enumerate(self.groups):
+            y = -0.35 - 0.34 * row
+            ends = [ranks[start] - 0.03, ranks[end] + 0.03]
+            ax.plot(ends, [y, y], color=BLACK, lw=4, solid_capstyle="butt")
+        top = -0.5 - 0.34 * len(self.groups)
+        for place, i in enumerate(order):
+            right = place < (k + 1) // 2
+            row = place if right else k - 1 - place
+            y = top - 0.5 * row
+            edge = 1 - 0.05 * highest if right else highest * 1.05
+            at = self.mean_ranks[i]
+            ax.plot([at, at, edge], [0, y, y], color="0.35", lw=1)
+            ax.plot(at, 0, "o", color=GOOD, ms=5, clip_on=False, zorder=3)
+            text = f"{plain(self.names[i], 26)} ({at:.2f})"
+            text = f" {text}" if right else f"{text} "
+            ax.text(edge, y, text, ha="left" if right else "right", va="center", size="small")
+        ax.set_ylim(top - 0.5 * ((k + 1) // 2) + 0.2, 1.1)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _ruler(self, ax: Any, highest: int) -> None:
+        room = 0.42 * (highest - 1) + 0.2  # for names at both ends
+        ax.set_xlim(highest + room, 1 - room)
+        ax.plot([1, highest], [0, 0], color=BLACK, lw=1.2)
+        for rank in range(1, highest + 1):
+            ax.plot([rank, rank], [0, 0.12], color=BLACK, lw=1.2)
+            ax.text(rank, 0.2, str(rank), ha="center", va="bottom", size="small")
+        start, end = 1.0, 1.0 + self.critical_difference
+        ax.plot([start, end], [0.8, 0.8], color=BLACK, lw=1.5)
+        for x in (start, end):
+            ax.plot([x, x], [0.73, 0.87], color=BLACK, lw=1.5)
+        text = f"critical difference {self.critical_difference:.2f}"
+        ax.text((start + end) / 2, 0.88, text, ha="center", va="bottom", size="small")
+        ax.set_axis_off()

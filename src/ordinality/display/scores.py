@@ -1,0 +1,223 @@
+"""How far probabilities can be trusted: reliability curves, and the parts of the score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ordinality.metrics import (
+    Reliability,
+    ScoreDecomposition,
+    reliability,
+    score_decomposition,
+)
+
+from .inputs import level_proba, levels_of
+from .palette import BAD, GOOD, NEUTRAL, axes, level_legend, name_ticks, plain, strokes, tidy
+
+__all__ = ["ReliabilityDisplay", "ScoreDecompositionDisplay"]
+
+
+class ReliabilityDisplay:
+    """Threshold reliability curves: how often what was called so likely happened.
+
+    One curve for each threshold, of the event that the label is above it. Curves on the
+    diagonal are probabilities to be taken at their word; the size of a marker shows how many
+    rows it rests on.
+
+    Parameters
+    ----------
+    curves : list of Reliability
+        From `ordinality.metrics.reliability`.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure, once drawn.
+
+    Examples
+    --------
+    >>> from ordinality.display import ReliabilityDisplay
+    >>> proba = [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6], [0.6, 0.3, 0.1]]
+    >>> display = ReliabilityDisplay.from_predictions([0, 1, 2, 1], proba, n_bins=5)
+    >>> len(display.curves)
+    2
+    """
+
+    def __init__(self, curves: Sequence[Reliability]) -> None:
+        self.curves = list(curves)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        n_bins: int | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> ReliabilityDisplay:
+        """Judge a fitted model by rows that it has not seen.
+
+        Parameters
+        ----------
+        estimator : estimator or Pipeline
+            Fitted, with probabilities.
+        X : array-like or frame of shape (n, d)
+        y : array-like of shape (n,)
+            Labels.
+        n_bins : int, default=None
+            Bins of equal width; None is one for every twenty rows, from three to ten.
+        ax : matplotlib axes, default=None
+        **kwargs
+            Passed on to `plot`.
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
+        proba = level_proba(estimator, X, cls.__name__)
+        levels = levels_of(estimator)
+        return cls.from_predictions(y, proba, levels=levels, n_bins=n_bins, ax=ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        proba: Any,
+        *,
+        levels: Any = None,
+        n_bins: int | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> ReliabilityDisplay:
+        """Judge probabilities, columns in order of level (see `ordinality.metrics`)."""
+        bins = min(max(len(y_true) // 20, 3), 10) if n_bins is None else n_bins
+        return cls(reliability(y_true, proba, levels=levels, n_bins=bins)).plot(ax, **kwargs)
+
+    def plot(
+        self, ax: Any = None, *, legend: bool = True, max_curves: int = 5
+    ) -> ReliabilityDisplay:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where; None makes a new figure.
+        legend : bool, default=True
+            Whether the thresholds are listed beside the axes.
+        max_curves : int, default=5
+            Thresholds at most; of more, evenly spaced ones are drawn.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            Itself.
+        """
+        ax = axes(ax, 5.6, 4.2)
+        shown = np.linspace(0, len(self.curves) - 1, min(max_curves, len(self.curves)))
+        curves = [self.curves[k] for k in shown.round().astype(int)]
+        ax.plot([0, 1], [0, 1], color=NEUTRAL, lw=1, ls=":", zorder=1)
+        most = max(float(curve.count.max()) for curve in curves)
+        handles = []
+        for curve, look in zip(curves, strokes(len(curves)), strict=True):
+            line = {**look, "marker": None}
+            ax.plot(curve.predicted, curve.observed, lw=1.5, **line)
+            ax.scatter(
+                curve.predicted, curve.observed, 12 + 60 * curve.count / most,
+                color=look["color"], marker=look["marker"], edgecolor="white", lw=0.6, zorder=3,
+            )  # fmt: skip
+            handles.extend(ax.plot([], [], lw=1.5, ms=5, **look))
+        ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        ax.set(xlabel="predicted probability", ylabel="observed frequency")
+        tidy(ax, grid="both")
+        if legend:
+            level_legend(ax, handles, [f"above {c.level}" for c in curves], "the label is")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class ScoreDecompositionDisplay:
+    """The ranked probability score in parts, threshold by threshold.
+
+    Reliability is the price of probabilities that are not frequencies; uncertainty is what
+    the overall frequency would score; resolution is what telling rows apart takes off. The
+    score is reliability - resolution + uncertainty.
+
+    Parameters
+    ----------
+    parts : ScoreDecomposition
+        From `ordinality.metrics.score_decomposition`.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib axes and figure, once drawn.
+
+    Examples
+    --------
+    >>> from ordinality.display import ScoreDecompositionDisplay
+    >>> proba = [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6], [0.6, 0.3, 0.1]]
+    >>> display = ScoreDecompositionDisplay.from_predictions([0, 1, 2, 1], proba)
+    >>> round(float(display.parts.score.sum()), 4)
+    0.1925
+    """
+
+    def __init__(self, parts: ScoreDecomposition) -> None:
+        self.parts = parts
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, bins: int = 10, ax: Any = None, **kwargs: Any
+    ) -> ScoreDecompositionDisplay:
+        """Judge a fitted model by rows; see `ReliabilityDisplay.from_estimator`."""
+        proba = level_proba(estimator, X, cls.__name__)
+        levels = levels_of(estimator)
+        return cls.from_predictions(y, proba, levels=levels, bins=bins, ax=ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        proba: Any,
+        *,
+        levels: Any = None,
+        bins: int = 10,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> ScoreDecompositionDisplay:
+        """Judge probabilities, columns in order of level (see `ordinality.metrics`)."""
+        return cls(score_decomposition(y_true, proba, bins, levels=levels)).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None) -> ScoreDecompositionDisplay:
+        """Draw, on `ax` or in a new figure."""
+        parts = self.parts
+        n = len(parts.level)
+        ax = axes(ax, max(5.6, 3.4 + 0.6 * n), 3.6)
+        looks = {
+            "uncertainty": (NEUTRAL, ""),
+            "resolution\n(the more, the better)": (GOOD, "//"),
+            "reliability\n(the less, the better)": (BAD, "xx"),
+        }
+        values = (parts.uncertainty, parts.resolution, parts.reliability)
+        for i, ((name, (colour, hatch)), heights) in enumerate(
+            zip(looks.items(), values, strict=True)
+        ):
+            ax.bar(
+                np.arange(n) + 0.25 * (i - 1), heights, 0.25, label=name,
+                color=colour, hatch=hatch, edgecolor="white", lw=0.5,
+            )  # fmt: skip
+        ax.plot(np.arange(n), parts.score, "D", color="black", ms=5, label="score")
+        labels = [f"above {plain(level, 16)}" for level in parts.level.tolist()]
+        name_ticks(ax, labels, room=max(36, 9 * n))
+        ax.axhline(0, color="black", lw=0.8)
+        ax.set_ylabel("part of the ranked probability score")
+        ax.set_title(f"ranked probability score {parts.score.sum():.3f}", size="medium")
+        tidy(ax, grid="y")
+        ax.margins(y=0.08)
+        ax.legend(
+            loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize="small"
+        )
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,164 @@
+"""A fitted pipeline put to a table whose labels are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import confusion_matrix
+
+from ordinality.levels import Order
+from ordinality.tables import Table, TableError, rows_for
+from ordinality.tables.frames import column
+from ordinality.tables.judging import is_text, numbers, parsed, words
+
+from .assess import SCORES, scores
+from .problem import Problem, level_proba
+from .summary import plain
+
+__all__ = ["Evaluation", "evaluation", "labelled"]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores of a model on labelled rows.
+
+    Attributes
+    ----------
+    rows : int
+        How many.
+    scores, baseline : dict of str to float
+        Of the model, and of the frequencies of the levels in training.
+    confusion : ndarray of shape (K, K)
+        Rows by true (down) and predicted (across) level.
+    notes : tuple of str
+        What was done with the table.
+    """
+
+    rows: int
+    scores: dict[str, float]
+    baseline: dict[str, float]
+    confusion: np.ndarray
+    notes: tuple[str, ...]
+
+    @property
+    def verdict(self) -> str:
+        """Whether the model is better than the frequencies, in words."""
+        ours, theirs = self.scores[SCORES[0]], self.baseline[SCORES[0]]
+        if ours < theirs:
+            return (
+                f"Better than the frequencies of the levels: ranked probability score "
+                f"{ours:.3f} against {theirs:.3f}."
+            )
+        return (
+            f"Not better than the frequencies of the levels: ranked probability score "
+            f"{ours:.3f} against {theirs:.3f}. These rows may differ from those it learnt from."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON has it."""
+        found: dict[str, Any] = plain(
+            {
+                "rows": self.rows,
+                "scores": self.scores,
+                "frequencies": self.baseline,
+                "confusion": self.confusion,
+                "verdict": self.verdict,
+            }
+        )
+        return found
+
+
+def evaluation(
+    solver: Any,
+    frame: Any,
+    y: np.ndarray,
+    weights: np.ndarray | None = None,
+    notes: tuple[str, ...] = (),
+    *,
+    counts: list[int] | None = None,
+) -> Evaluation:
+    """Scores of a fitted pipeline on labelled rows.
+
+    Parameters
+    ----------
+    solver : Pipeline
+        Fitted.
+    frame : pandas or polars DataFrame
+        The columns it wants.
+    y : ndarray of shape (n,)
+        Labels, all of them levels the model knows.
+    weights : ndarray of shape (n,), optional
+        Weights of the rows.
+    notes : tuple of str
+        What was done with the table.
+    counts : list of int, optional
+        Rows of every level in training; by default those in `y`.
+    """
+    order = Order(solver[-1].levels_, "stated")
+    problem = Problem(frame, y, order, None, weights)
+    proba = level_proba(solver, frame)
+    ranks = order.encode(y)
+    known = np.bincount(ranks, minlength=order.n_levels) if counts is None else np.array(counts)
+    share = (known + 0.5) / np.sum(known + 0.5)
+    return Evaluation(
+        rows=len(y),
+        scores=scores(problem, proba),
+        baseline=scores(problem, np.tile(share, (len(y), 1))),
+        confusion=confusion_matrix(
+            ranks, proba.argmax(axis=1), labels=np.arange(order.n_levels)
+        ),
+        notes=notes,
+    )
+
+
+def labelled(
+    solver: Any, table: Table, target: str, weights: str | None = None
+) -> tuple[Any, np.ndarray, np.ndarray | None, tuple[str, ...]]:
+    """The rows of a table that have a label, as `evaluation` takes them.
+
+    Parameters
+    ----------
+    solver : Pipeline
+        Fitted to a table.
+    table : Table
+        Rows with labels.
+    target : str
+        Column of labels.
+    weights : str, optional
+        Column of row weights.
+
+    Returns
+    -------
+    frame, y, weights, notes
+    """
+    wanted = [target] if weights is None else [target, weights]
+    series = [column(table, name) for name in wanted]
+    empty = np.any([one.is_null().to_numpy() for one in series], axis=0)
+    if empty.all():
+        raise TableError(f"No row of {table.source} has a {' and a '.join(wanted)}.")
+    notes = [f"Left out {int(empty.sum())} rows without {target}."] if empty.any() else []
+    kept = np.flatnonzero(~empty).tolist()
+    frame, said = rows_for(solver[0], Table(table.frame[kept, :], table.source))
+    y = _as_levels(series[0][kept], solver[-1].levels_)
+    weight = None if weights is None else numbers(series[1][kept])
+    return frame, y, weight, (*notes, *said)
+
+
+def _as_levels(series: Any, levels: np.ndarray) -> np.ndarray:
+    """Labels as the text or the numbers that the levels are; others are refused."""
+    if levels.dtype.kind == "U":
+        y = np.array([str(cell) for cell in words(series)])
+    elif is_text(series.dtype):
+        y, odd = parsed(words(series))
+        y = np.array([odd.get(i, value) for i, value in enumerate(y.tolist())], dtype=object)
+    else:
+        y = numbers(series)
+    extra = [label for label in y.tolist() if label not in levels.tolist()]
+    if extra:
+        raise TableError(
+            f"{series.name} holds {extra[0]!r}, which is not one of the levels the model "
+            f"knows: {', '.join(str(level) for level in levels.tolist())}."
+        )
+    return y.astype(levels.dtype)

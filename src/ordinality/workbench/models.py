@@ -1,0 +1,207 @@
+"""The models that can be asked for by name, and when each is worth trying.
+
+The names are those of the command line. A model is built for a problem of known size: what
+is exact costs the cube of the rows, so that beyond a few thousand rows other models take over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import BayesianRidge
+
+from ordinality import estimators
+from ordinality.levels import as_labels
+
+__all__ = [
+    "BASELINES",
+    "MODELS",
+    "Frequencies",
+    "Model",
+    "baselines",
+    "candidates",
+    "model",
+    "named",
+]
+
+
+class Model(NamedTuple):
+    """A model that can be asked for by name.
+
+    Attributes
+    ----------
+    name : str
+        The name.
+    words : str
+        What it is, for somebody who does not know the name.
+    build : callable
+        ``build(levels=..., random_state=...)`` gives an estimator that is not yet fitted.
+    most_rows : int
+        Beyond these the automatic choice leaves it out.
+    """
+
+    name: str
+    words: str
+    build: Callable[..., Any]
+    most_rows: int = 10**9
+
+
+def _gp(**fixed: Any) -> Callable[..., Any]:
+    return lambda **given: estimators.OrdinalGP(**fixed, **given)
+
+
+# In order of preference: where scores cannot tell two apart, the earlier is chosen.
+MODELS = {
+    entry.name: entry
+    for entry in (
+        Model("gp", "Gaussian process, expectation propagation", _gp(), 2000),
+        Model("linear", "Gaussian process with a linear kernel", _gp(kernel="linear"), 2000),
+        Model("ard", "Gaussian process, a length scale per feature", _gp(kernel="ard"), 1000),
+        Model("laplace", "Gaussian process, Laplace", _gp(inference="laplace"), 2000),
+        Model(
+            "plsor",
+            "probabilistic least squares on the ranks",
+            lambda **given: estimators.LeastSquaresOrdinalGP(**given),
+            3000,
+        ),
+        Model(
+            "boost",
+            "boosted perceptrons with thresholds",
+            lambda **given: estimators.OrdinalBoost(**given),
+        ),
+        Model(
+            "trees",
+            "boosted trees with thresholds",
+            lambda **given: estimators.OrdinalBoost(learner="tree", **given),
+        ),
+        Model("rankboost", "RankBoost", lambda **given: estimators.RankBoost(**given)),
+        Model(
+            "svm",
+            "support vector machine, implicit constraints",
+            lambda **given: estimators.OrdinalSVM(**given),
+            5000,
+        ),
+        Model(
+            "svm-search",
+            "support vector machine with price and width searched",
+            lambda **given: estimators.OrdinalSVMCV(**given),
+            1000,
+        ),
+    )
+}
+
+# What the automatic choice tries; the others are there for whoever asks for them.
+TRIED = ("gp", "linear", "plsor", "boost", "trees", "svm")
+
+
+class Frequencies(ClassifierMixin, BaseEstimator):
+    """The baseline that knows only how frequent each level is.
+
+    Half a row is added to every level, so that none is called impossible.
+
+    Parameters
+    ----------
+    levels : array-like of shape (K,)
+        The labels in order, lowest first.
+
+    Examples
+    --------
+    >>> baseline = Frequencies(levels=["low", "high"]).fit([[0], [0], [0]], ["low"] * 3)
+    >>> baseline.predict_level_proba([[1]])
+    array([[0.875, 0.125]])
+    """
+
+    def __init__(self, levels: Any) -> None:
+        self.levels = levels
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Frequencies:
+        """Count the levels; the features are not looked at."""
+        labels = as_labels(y)
+        self.classes_ = np.sort(np.asarray(self.levels))
+        weights = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
+        counts = [weights[labels == level].sum() + 0.5 for level in self.levels]
+        self.share_ = np.array(counts) / np.sum(counts)
+        return self
+
+    def predict_level_proba(self, X: Any) -> np.ndarray:
+        """The same probabilities for every row, columns in order of level."""
+        return np.tile(self.share_, (len(X), 1))
+
+
+def _rounded(small: bool) -> Callable[..., Any]:
+    # Gaussian-process regression, the papers' baseline, where its cube is cheap.
+    regressor = None if small else BayesianRidge()
+    return lambda levels, random_state=None: estimators.RoundedRegressor(
+        regressor, levels=levels
+    )
+
+
+BASELINES = ("frequencies", "rounded")
+
+
+def baselines(n_rows: int, *, weighted: bool = False) -> list[Model]:
+    """What every model is set beside: the frequencies of the levels, and rounded regression.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the table; beyond 500, and where rows have weights, the regression is linear.
+    weighted : bool, default=False
+        Whether rows have weights.
+
+    Examples
+    --------
+    >>> [entry.name for entry in baselines(100)]
+    ['frequencies', 'rounded']
+    """
+    small = n_rows <= 500 and not weighted
+    kind = "Gaussian-process" if small else "linear"
+    return [
+        Model(
+            "frequencies",
+            "the frequencies of the levels",
+            lambda levels, random_state=None: Frequencies(levels),
+        ),
+        Model("rounded", f"{kind} regression on the ranks, rounded", _rounded(small)),
+    ]
+
+
+def model(name: str) -> Model:
+    """The model called `name`; an unknown name is an error that lists the names.
+
+    Examples
+    --------
+    >>> model("gp").words
+    'Gaussian process, expectation propagation'
+    """
+    if name not in MODELS:
+        raise ValueError(
+            f"there is no model named {name!r}; the names are {', '.join(MODELS)} and auto."
+        )
+    return MODELS[name]
+
+
+def candidates(n_rows: int) -> list[Model]:
+    """The models that the automatic choice tries on a table of `n_rows` rows.
+
+    Examples
+    --------
+    >>> [entry.name for entry in candidates(10_000)]
+    ['boost', 'trees']
+    """
+    return [MODELS[name] for name in TRIED if n_rows <= MODELS[name].most_rows]
+
+
+def named(names: Sequence[str], n_rows: int, *, weighted: bool = False) -> list[Model]:
+    """The models and baselines of these names, each once.
+
+    Examples
+    --------
+    >>> [entry.name for entry in named(["gp", "rounded", "gp"], 50)]
+    ['gp', 'rounded']
+    """
+    known = {entry.name: entry for entry in baselines(n_rows, weighted=weighted)}
+    return [known[name] if name in known else model(name) for name in dict.fromkeys(names)]

@@ -1,0 +1,154 @@
+"""A table as a problem to be solved, and pipelines that solve it.
+
+A pipeline takes rows of the table as they are: its first step encodes the columns, its last is
+one of the models. What is kept in a model file is such a pipeline, whole.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import (
+    GroupKFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ordinality.levels import Order
+
+from .models import Model
+
+__all__ = ["Problem", "folds", "level_proba", "pipeline"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows of a table with ordered labels.
+
+    Attributes
+    ----------
+    frame : pandas or polars DataFrame
+        The columns to learn from.
+    y : ndarray of shape (n,)
+        Labels.
+    order : Order
+        The labels in order.
+    encoder : transformer
+        Makes numbers of the columns; not fitted.
+    weights, groups : ndarray of shape (n,) or None
+        Weights of the rows; names of groups whose rows must not be parted.
+    target : str
+        What the labels are called.
+    """
+
+    frame: Any
+    y: np.ndarray
+    order: Order
+    encoder: Any
+    weights: np.ndarray | None = None
+    groups: np.ndarray | None = None
+    target: str = "the label"
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns to learn from."""
+        return list(nw.from_native(self.frame, eager_only=True).columns)
+
+    def rows(self, at: np.ndarray) -> Any:
+        """The frame's rows at these places."""
+        return nw.from_native(self.frame, eager_only=True)[at.tolist(), :].to_native()
+
+    def fitted(self, solver: Pipeline, at: np.ndarray | None = None) -> Pipeline:
+        """`solver`, fitted to these rows (None: all)."""
+        at = np.arange(len(self)) if at is None else at
+        weights = None if self.weights is None else self.weights[at]
+        given = {} if weights is None else {"model__sample_weight": weights}
+        return solver.fit(self.rows(at), self.y[at], **given)
+
+
+def pipeline(entry: Model, problem: Problem, seed: int = 0) -> Pipeline:
+    """The model `entry` behind the problem's encoder; not fitted.
+
+    Examples
+    --------
+    >>> import numpy as np, polars
+    >>> from sklearn.preprocessing import FunctionTransformer
+    >>> from ordinality.levels import resolve
+    >>> from ordinality.workbench import Problem, model, pipeline
+    >>> y = np.array([1, 2, 3, 3])
+    >>> frame = polars.DataFrame({"dose": [1.0, 2.0, 3.0, 4.0]})
+    >>> problem = Problem(frame, y, resolve(y), FunctionTransformer())
+    >>> [name for name, _ in pipeline(model("gp"), problem).steps]
+    ['table', 'model']
+    """
+    estimator = entry.build(levels=problem.order.levels.tolist(), random_state=seed)
+    steps = [("table", clone(problem.encoder)), ("model", estimator)]
+    if entry.name == "rounded" and estimator.regressor is not None:
+        steps.insert(1, ("scale", StandardScaler()))  # ours scale features themselves
+    return Pipeline(steps)
+
+
+def level_proba(solver: Pipeline, frame: Any) -> np.ndarray:
+    """Probabilities of the levels of rows of a table, columns in order of level."""
+    proba: np.ndarray = solver[-1].predict_level_proba(solver[:-1].transform(frame))
+    return proba
+
+
+def folds(
+    problem: Problem, *, n_splits: int | None = None, repeats: int = 1, seed: int = 0
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Training and test rows of a cross-validation, levels spread evenly.
+
+    Rows of one group stay together. Ten folds for at most 500 rows, else five.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows.
+    n_splits : int, optional
+        Number of folds.
+    repeats : int, default=1
+        How often the rows are dealt anew.
+    seed : int, default=0
+        How they are dealt.
+
+    Returns
+    -------
+    list of (train, test)
+        Index arrays; every row is in the test part once in each repeat.
+    """
+    n_splits = n_splits or (10 if len(problem) <= 500 else 5)
+    if problem.groups is not None:
+        n_splits = min(n_splits, len(np.unique(problem.groups)))
+    n_splits = min(n_splits, len(problem))
+    ranks = problem.order.encode(problem.y)
+    dealt = []
+    with warnings.catch_warnings():
+        # A level with fewer rows than folds is no fault of anybody's.
+        warnings.filterwarnings(
+            "ignore", message=".*least populated class", category=UserWarning
+        )
+        for repeat in range(repeats):
+            dealer = _dealer(problem, ranks, n_splits, seed + repeat)
+            dealt += list(dealer.split(ranks[:, None], ranks, problem.groups))
+    return dealt
+
+
+def _dealer(problem: Problem, ranks: np.ndarray, n_splits: int, seed: int) -> Any:
+    rare = np.bincount(ranks).max() < n_splits  # then scikit-learn refuses to stratify
+    if problem.groups is not None:
+        kind = GroupKFold if rare else StratifiedGroupKFold
+        return kind(n_splits, shuffle=True, random_state=seed)
+    if rare:
+        n_splits = max(2, int(np.bincount(ranks).max()))
+    return StratifiedKFold(n_splits, shuffle=True, random_state=seed)

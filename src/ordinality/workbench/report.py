@@ -1,0 +1,206 @@
+"""A study as one HTML page: no scripts, nothing fetched, everything from the table escaped.
+
+The pictures are drawn by `ordinality.display` and stand in the page as SVG.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+import zlib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import ordinality
+
+from .assess import SCORES, row_scores
+from .models import BASELINES
+from .studies import Study
+
+__all__ = ["report", "write_report"]
+
+SHOWN = 20  # columns in the table of importance
+ALONG = 4  # columns along which the levels are drawn
+
+
+class _Figure(NamedTuple):
+    """A picture in the page."""
+
+    title: str
+    svg: Any
+    caption: str
+
+
+def write_report(
+    found: Study, path: str | Path, *, model_file: str | None = None, force: bool = False
+) -> None:
+    """Write the report of a study; an existing file is kept unless `force` is true.
+
+    Parameters
+    ----------
+    found : Study
+        What to report.
+    path : str or Path
+        An .html file.
+    model_file : str, optional
+        Where the model was saved, for the lines that show how to use it.
+    force : bool, default=False
+        Replace a file that exists.
+    """
+    path = Path(path)
+    if path.exists() and not force:
+        raise ValueError(f"{path} exists; --force replaces it.")
+    page = report(found, model_file=model_file)
+    handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(page)
+        os.chmod(name, 0o644)  # mkstemp makes files that only their owner may read
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def report(found: Study, *, model_file: str | None = None) -> str:
+    """The page as text.
+
+    Parameters
+    ----------
+    found : Study
+        What to report.
+    model_file : str, optional
+        Where the model was saved.
+
+    Returns
+    -------
+    str
+        A whole HTML document.
+    """
+    summary = found.summary()
+    return str(
+        _template().render(
+            s=summary,
+            most=max(summary["counts"]),
+            score_names=SCORES,
+            baseline_names=BASELINES,
+            beside=" and ".join(one.words for one in found.beside),
+            errors=_errors(found),
+            importance=_importance(summary["importance"]),
+            figures=_figures(found),
+            model_file=model_file,
+            commands=_commands(model_file, summary),
+            python=_python(model_file),
+            version=ordinality.__version__,
+        )
+    )
+
+
+def _template() -> Any:
+    try:
+        import jinja2
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "Reports need jinja2 and matplotlib, which are not installed; "
+            'type: pip install "ordinality[plot]"'
+        ) from None
+    loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template("report.html")
+
+
+def _errors(found: Study) -> dict[str, float]:
+    """Standard error of each ranked probability score; not given for weighted rows."""
+    if found.problem.weights is not None:
+        return {one.name: 0.0 for one in (*found.found, *found.beside)}
+    root = np.sqrt(len(found.problem))
+    return {
+        one.name: float(row_scores(found.problem, one.proba).std(ddof=1) / root)
+        for one in (*found.found, *found.beside)
+    }
+
+
+def _importance(values: dict[str, float]) -> list[tuple[str, float, float]]:
+    most = max([*values.values(), 0.0])
+    ordered = sorted(values, key=lambda name: -values[name])[:SHOWN]
+    return [
+        (name, values[name], 100 * max(values[name], 0.0) / most if most else 0.0)
+        for name in ordered
+    ]
+
+
+def _commands(model_file: str | None, summary: dict[str, Any]) -> list[str]:
+    file = shlex.quote(model_file or "model.skops")
+    return [
+        f"ordinality predict {file} new-rows.csv --proba --out predictions.csv",
+        f"ordinality evaluate {file} labelled-rows.csv",
+        f"ordinality explain {file}",
+    ]
+
+
+def _python(model_file: str | None) -> list[str]:
+    return [
+        "import ordinality, pandas",
+        f"model = ordinality.load({str(model_file)!r})",
+        'model.predict_proba(pandas.read_csv("new-rows.csv"))  # columns as in model.classes_',
+    ]
+
+
+def _figures(found: Study) -> list[_Figure]:
+    """Pictures of predictions for unseen rows, then of what the model makes of the columns."""
+    from ordinality import display
+
+    problem, taken = found.problem, found.choice.taken
+    y, levels = problem.y, problem.order.levels
+    mode = problem.order.decode(taken.proba.argmax(axis=1))
+    figures = [
+        _figure(
+            "Right and wrong",
+            lambda ax: display.OrdinalConfusionDisplay.from_predictions(
+                y, mode, levels=levels, ax=ax
+            ),
+            "True levels down, predicted levels across, for rows the model had not seen. "
+            "Further from the diagonal is a worse miss.",
+        ),
+        _figure(
+            "Can the probabilities be believed?",
+            lambda ax: display.ReliabilityDisplay.from_predictions(
+                y, taken.proba, levels=levels, ax=ax
+            ),
+            "Predicted probability of a level above each threshold, against how often that "
+            "happened. On the diagonal they can be taken at their word.",
+        ),
+    ]
+    for effect in found.effects[:ALONG]:
+        draw = partial(
+            display.LevelProbabilityDisplay.from_estimator,
+            found.solver,
+            found.some_rows(),
+            effect.column,
+        )
+        figures.append(
+            _figure(
+                f"{problem.target} along {effect.column}",
+                lambda ax, draw=draw: draw(ax=ax),
+                f"Average probability of each level if {effect.column} had this value in "
+                "every row.",
+            )
+        )
+    return figures
+
+
+def _figure(title: str, draw: Callable[..., Any], caption: str) -> _Figure:
+    from markupsafe import Markup
+
+    from ordinality.display import inline_svg
+
+    # The picture is ours; names and labels in it are outlines, not text.
+    name = f"f{zlib.crc32(title.encode()):08x}"
+    return _Figure(title, Markup(inline_svg(draw, name)), caption)

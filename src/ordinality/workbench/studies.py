@@ -1,0 +1,339 @@
+"""A whole study of one table: the problem, the models tried, the one taken, what it does.
+
+`study` is what ``ordinality fit`` runs; in Python it is the same in three lines. Everything
+that a person is told afterwards, in the terminal, in the report and in the model file, is read
+from the `Study` it returns.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from ordinality import levels, persist, tables
+from ordinality.levels import Order
+
+from .assess import Assessment, Skipped, assess
+from .choose import Choice, against_baselines, choose
+from .effects import Effect, effects
+from .models import MODELS, baselines, candidates, model
+from .problem import Problem, folds, pipeline
+
+__all__ = ["NoOrderError", "Study", "problem_of", "study", "study_of"]
+
+MOST_EFFECTS = 12  # columns whose effects are worked out, the most important first
+
+
+class NoOrderError(ValueError):
+    """Labels that are text and whose order nobody stated.
+
+    Attributes
+    ----------
+    labels : list of str
+        The labels, in a suggested order if `family` is not empty, else sorted.
+    family : str
+        What kind of scale they seem to be, empty if they are not recognised.
+    """
+
+    def __init__(self, target: str, labels: list[str], family: str) -> None:
+        self.target, self.labels, self.family = target, labels, family
+        seems = f"they look like {family}" if family else "put them lowest first"
+        super().__init__(
+            f"{target} is text without a stated order; {seems}: order={labels}, if that is so."
+        )
+
+
+@dataclass(frozen=True)
+class Study:
+    """What was asked, what was tried, what was taken and what it does.
+
+    Attributes
+    ----------
+    problem : Problem
+        The table.
+    notes : tuple of str
+        What was done with the columns.
+    found : tuple of Assessment
+        The models tried, in order of preference.
+    beside : tuple of Assessment
+        The baselines.
+    skipped : tuple of Skipped
+        Models that were left out, and why.
+    choice : Choice
+        The model taken and why.
+    solver : Pipeline
+        That model, fitted to all rows.
+    effects : tuple of Effect
+        What it makes of the columns, the strongest first.
+    warnings : tuple of str
+        What its fits warned of.
+    """
+
+    problem: Problem
+    notes: tuple[str, ...]
+    found: tuple[Assessment, ...]
+    beside: tuple[Assessment, ...]
+    skipped: tuple[Skipped, ...]
+    choice: Choice
+    solver: Pipeline
+    effects: tuple[Effect, ...]
+    warnings: tuple[str, ...]
+    n_folds: int
+    seed: int
+    source: str = "the table"
+
+    @property
+    def verdict(self) -> tuple[bool, str]:
+        """Whether the model taken beats both baselines, and that in words."""
+        return against_baselines(self.problem, self.choice.taken, self.beside)
+
+    @property
+    def counts(self) -> list[int]:
+        """Rows of every level, in order."""
+        ranks = self.problem.order.encode(self.problem.y)
+        return np.bincount(ranks, minlength=self.problem.order.n_levels).tolist()
+
+    @property
+    def model(self) -> Any:
+        """The fitted estimator at the end of the pipeline."""
+        return self.solver[-1]
+
+    def some_rows(self) -> Any:
+        """At most 300 rows of the table, spread evenly over it."""
+        n = len(self.problem)
+        return self.problem.rows(np.unique(np.linspace(0, n - 1, min(n, 300)).astype(int)))
+
+    def report(self, path: str | Path, *, force: bool = False) -> None:
+        """Write what was found as one HTML page with pictures."""
+        from .report import write_report
+
+        write_report(self, path, force=force)
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the pipeline and the summary to a model file."""
+        persist.save(self.solver, path, summary=self.summary(), force=force)
+
+    def summary(self) -> dict[str, Any]:
+        """Everything but the pictures as numbers and text that fit into JSON."""
+        from .summary import summary
+
+        return summary(self)
+
+
+def problem_of(
+    table: Any,
+    target: str,
+    *,
+    order: Sequence[Any] | None = None,
+    features: Sequence[str] | None = None,
+    drop: Iterable[str] = (),
+    weights: str | None = None,
+    group: str | None = None,
+    wide: bool = False,
+) -> tuple[Problem, tuple[str, ...]]:
+    """Read a table as a problem of ordinal regression.
+
+    Parameters
+    ----------
+    table : str, Path, Table, pandas or polars DataFrame
+        A data file, or its rows.
+    target : str
+        Column of labels.
+    order : sequence, optional
+        The labels, lowest first. Not needed for numbers and for columns that carry an order.
+    features, drop : sequence of str, optional
+        Columns to learn from, columns to leave out.
+    weights, group : str, optional
+        Column of row weights; column of groups that folds must not part.
+    wide : bool, default=False
+        Whether many more columns than rows are meant.
+
+    Returns
+    -------
+    problem : Problem
+    notes : tuple of str
+        What was done with the table, as sentences.
+    """
+    known = _table(table)
+    task = tables.features_and_target(
+        known, target, features, drop, weights=weights, group=group, wide=wide
+    )
+    ranking = _ranking(task.y, target, task.order if order is None else order)
+    problem = Problem(
+        task.frame, task.y, ranking, task.encoder, task.weights, task.groups, target
+    )
+    return problem, task.notes
+
+
+def study(table: Any, target: str, *, model: str = "auto", **options: Any) -> Study:
+    """Fit, assess and explain an ordinal model of a table.
+
+    Parameters
+    ----------
+    table : str, Path, Table, pandas or polars DataFrame
+        A data file, or its rows.
+    target : str
+        Column of labels.
+    model : str, default="auto"
+        A name of `MODELS`; ``"auto"`` tries several and takes the one with the least
+        cross-validated ranked probability score.
+    **options
+        ``order``, ``features``, ``drop``, ``weights``, ``group``, ``wide`` as `problem_of`
+        takes them; ``budget``, ``n_splits``, ``seed``, ``jobs``, ``tick`` as `study_of` does.
+
+    Returns
+    -------
+    Study
+
+    Examples
+    --------
+    >>> import numpy as np, polars
+    >>> dose = np.linspace(0, 4, 40)
+    >>> frame = polars.DataFrame({"dose": dose, "effect": np.digitize(dose, [1.5, 2.8])})
+    >>> found = study(frame, "effect", model="linear")
+    >>> found.verdict[0], found.counts
+    (True, [15, 13, 12])
+    """
+    of_search = {"budget", "n_splits", "seed", "jobs", "tick"}
+    search = {name: options.pop(name) for name in of_search & set(options)}
+    known = _table(table)
+    problem, notes = problem_of(known, target, **options)
+    return replace(study_of(problem, model, **search), notes=notes, source=known.source)
+
+
+def study_of(
+    problem: Problem,
+    name: str = "auto",
+    *,
+    budget: float | None = 60.0,
+    n_splits: int | None = None,
+    seed: int = 0,
+    jobs: int = 1,
+    tick: Callable[[int, int], Any] = lambda done, total: None,
+) -> Study:
+    """The study of a problem that is already read.
+
+    Parameters
+    ----------
+    problem : Problem
+        The rows.
+    name : str, default="auto"
+        A name of `MODELS`, or ``"auto"``.
+    budget : float or None, default=60
+        Seconds for the automatic choice.
+    n_splits, seed, jobs : int
+        Folds of the cross-validation, seed of everything random, processes.
+    tick : callable, optional
+        Called as ``tick(done, total)`` after every fold.
+
+    Returns
+    -------
+    Study
+    """
+    splits = folds(problem, n_splits=n_splits, seed=seed)
+    wanted = candidates(len(problem)) if name == "auto" else [model(name)]
+    beside = baselines(len(problem), weighted=problem.weights is not None)
+    total, done = len(splits) * (len(wanted) + len(beside)), 0
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        tick(done, total)
+
+    rest: dict[str, Any] = {"seed": seed, "jobs": jobs, "tick": count}
+    answers = assess(problem, wanted, splits, budget=budget, **rest)
+    found = tuple(one for one in answers if isinstance(one, Assessment))
+    known = tuple(
+        one for one in assess(problem, beside, splits, **rest) if isinstance(one, Assessment)
+    )
+    choice = choose(problem, found)
+    if name != "auto":
+        choice = Choice(choice.taken, f"{name} ({choice.taken.words}) was asked for.")
+    solver, said = _final(problem, choice.taken.name, seed)
+    return Study(
+        problem=problem,
+        notes=(),
+        found=found,
+        beside=known,
+        skipped=(
+            *(one for one in answers if isinstance(one, Skipped)),
+            *_too_large(problem, name),
+        ),
+        choice=choice,
+        solver=solver,
+        effects=tuple(
+            effects(solver, problem.frame, _telling(choice.taken, problem), seed=seed)
+        ),
+        warnings=tuple(dict.fromkeys((*said, *choice.taken.warnings))),
+        n_folds=len(splits),
+        seed=seed,
+    )
+
+
+def _final(problem: Problem, name: str, seed: int) -> tuple[Pipeline, list[str]]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        solver = problem.fitted(pipeline(MODELS[name], problem, seed))
+    return solver, [str(one.message) for one in caught]
+
+
+def _telling(taken: Assessment, problem: Problem) -> list[str]:
+    """The most important columns, as many as are worth explaining."""
+    by_importance = sorted(taken.importance, key=lambda name: -taken.importance[name])
+    return (by_importance or problem.columns)[:MOST_EFFECTS]
+
+
+def _too_large(problem: Problem, name: str) -> list[Skipped]:
+    if name != "auto":
+        return []
+    tried = {entry.name for entry in candidates(len(problem))}
+    return [
+        Skipped(
+            entry.name,
+            entry.words,
+            f"its time grows with the cube of the rows, and {len(problem)} are more than "
+            f"{entry.most_rows}; --model {entry.name} insists",
+        )
+        for entry in candidates(0)
+        if entry.name not in tried
+    ]
+
+
+def _table(table: Any) -> tables.Table:
+    if isinstance(table, tables.Table):
+        return table
+    if isinstance(table, str | Path):
+        return tables.read(table)
+    return tables.Table(nw.from_native(table, eager_only=True))
+
+
+def _ranking(y: np.ndarray, target: str, order: Sequence[Any] | None) -> Order:
+    ranking = levels.resolve(y, _like_labels(order, y))
+    if ranking.guessed:
+        labels = ranking.levels.tolist()
+        known = tables.suggest(labels)
+        if known is None:
+            raise NoOrderError(target, labels, "")
+        raise NoOrderError(target, list(known.order), known.what)
+    return ranking
+
+
+def _like_labels(order: Sequence[Any] | None, y: np.ndarray) -> Sequence[Any] | None:
+    """An order that was typed, as the numbers or truth values that `y` holds."""
+    if order is None or y.dtype.kind == "U" or not all(isinstance(one, str) for one in order):
+        return order
+    try:
+        return [json.loads(one.lower()) for one in order]
+    except json.JSONDecodeError:
+        raise ValueError(
+            f"the order lists {', '.join(order)}, but the labels are numbers such as "
+            f"{y[0].item()}; list those, lowest first."
+        ) from None
