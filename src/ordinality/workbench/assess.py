@@ -28,6 +28,7 @@ Split = tuple[np.ndarray, np.ndarray]
 
 SCORES = ("ranked probability score", "mean absolute error", "zero-one error", "log score")
 MANY_COLUMNS = 40  # beyond these it would take too long to shuffle them one by one
+TIMED = 2  # folds by which a model's time is judged: the first may have had to be compiled
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,8 @@ def assess(
     splits : sequence of (train, test)
         From `folds`.
     budget : float, optional
-        Seconds; a model whose first fold says that the rest would overrun them is skipped. If
-        that is true of all, the quickest is assessed nevertheless.
+        Seconds; a model whose first two folds say that the rest would overrun them is
+        skipped. If that is true of all, the quickest is assessed nevertheless.
     seed : int, default=0
         Seed of the models.
     jobs : int, default=1
@@ -148,18 +149,24 @@ def assess(
     answers: list[Assessment | Skipped] = []
     for entry in entries:
         run = _Run(entry, _parts(problem, entry, splits, seed, jobs))
-        run.advance(tick)
-        run.wanted = run.parts[0].seconds * (len(splits) - 1) / jobs
         runs.append(run)
-        if budget is None or time.perf_counter() - began + run.wanted <= budget:
-            run.finish(tick)
+        for _ in splits[:TIMED]:
+            run.advance(tick)
+            left = len(splits) - len(run.parts)
+            run.wanted = run.parts[-1].seconds * left / jobs
+            spent = time.perf_counter() - began
+            if budget is None or spent + run.wanted <= budget:
+                run.finish(tick)
+                break
+            if spent + run.parts[-1].seconds > budget:
+                break  # not even one more
     if not any(run.finished for run in runs):
         min(runs, key=lambda run: run.wanted).finish(tick)
     for run in runs:
         if run.finished:
             answers.append(_joined(problem, run.entry, splits, run.parts))
         else:
-            for _ in splits[1:]:
+            for _ in splits[len(run.parts) :]:
                 tick()
             reason = f"its folds would take about {run.wanted:.0f} s, beyond the budget"
             answers.append(Skipped(run.entry.name, run.entry.words, reason))
@@ -200,17 +207,16 @@ class _Part:
 def _parts(
     problem: Problem, entry: Model, splits: Sequence[Split], seed: int, jobs: int
 ) -> Iterator[_Part]:
-    """The folds one after another; the first alone, because its time is looked at."""
-    yield _part(problem, entry.name, pipeline(entry, problem, seed), splits[0], seed)
-    rest = [
+    """The folds one after another; the first here, because their time is looked at."""
+    given = [
         (problem, entry.name, pipeline(entry, problem, seed), split, seed + i)
-        for i, split in enumerate(splits[1:], start=1)
+        for i, split in enumerate(splits)
     ]
-    if jobs == 1:
-        yield from (_part(*given) for given in rest)
-    else:
+    here = len(given) if jobs == 1 else TIMED
+    yield from (_part(*one) for one in given[:here])
+    if given[here:]:
         run = joblib.Parallel(n_jobs=jobs, return_as="generator", inner_max_num_threads=1)
-        yield from run(joblib.delayed(_part)(*given) for given in rest)
+        yield from run(joblib.delayed(_part)(*one) for one in given[here:])
 
 
 def _part(problem: Problem, name: str, solver: Any, split: Split, seed: int) -> _Part:
