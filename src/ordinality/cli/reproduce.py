@@ -1,0 +1,301 @@
+"""``ordinality reproduce``: the papers' tables and figures, ours beside theirs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import Names, check_output
+from .speaking import progress, results, say, show, show_json, warn
+
+if TYPE_CHECKING:
+    from ordinality.experiments.report import Table
+    from ordinality.experiments.store import Store
+    from ordinality.experiments.values import Cell, Spec
+
+__all__ = ["Numbers", "reproduce"]
+
+VARIABLE = "ORDINALITY_RESULTS"
+SUFFIXES = {"text": ".txt", "markdown": ".md", "html": ".html", "json": ".json"}
+STOPPED = 130  # as a shell reports what Ctrl-C has ended
+
+EXAMPLE = """\b
+Example:
+  ordinality reproduce gpor/table-2 --sets diabetes_5,stocks_5 --methods map,ep --jobs 2
+"""
+
+
+class Numbers(click.ParamType):
+    """Numbers and ranges separated by commas, such as 1-5,8."""
+
+    name = "numbers"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> list[int]:
+        """Every number that is meant, ascending."""
+        found: set[int] = set()
+        for part in str(value).split(","):
+            first, dash, last = part.strip().partition("-")
+            wrong = not first.isdigit() or (dash and not last.isdigit())
+            if wrong or int(last or first) < int(first):
+                self.fail(f"{part.strip()!r} is neither a number nor a range such as 1-5.")
+            found.update(range(int(first), int(last or first) + 1))
+        return sorted(found)
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("name", required=False)
+@click.option(
+    "--list", "listing", is_flag=True, help="List the experiments, and how far each is."
+)
+@click.option(
+    "--show", "only_show", is_flag=True, help="Compute nothing; report what there is."
+)
+@click.option("--sets", type=Names(), metavar="A,B", help="Only these sets.")
+@click.option("--methods", type=Names(), metavar="A,B", help="Only these; optional ones too.")
+@click.option("--partitions", type=Numbers(), metavar="1-5", help="Only these.")
+@click.option("--retry", is_flag=True, help="Compute failed cells again.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes."
+)
+@click.option(
+    "--results",
+    "folder",
+    metavar="FOLDER",
+    envvar=VARIABLE,
+    help=f"Where rows are kept. [default: ${VARIABLE}, else beside the data folder]",
+)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(list(SUFFIXES)),
+    default="text",
+    show_default=True,
+    help="Of the report.",
+)
+@click.option("--out", metavar="FILE", help="Write the report here instead of printing it.")
+@click.option("--figure", metavar="FILE", help="Draw the figure, as .svg or .png.")
+@click.option("--page", metavar="FILE.md", help="Write the reports of all experiments.")
+@click.option("--force", is_flag=True, help="Replace files that exist.")
+def reproduce(
+    name: str | None,
+    listing: bool,
+    only_show: bool,
+    sets: list[str] | None,
+    methods: list[str] | None,
+    partitions: list[int] | None,
+    retry: bool,
+    jobs: int,
+    folder: str | None,
+    kind: str,
+    out: str | None,
+    figure: str | None,
+    page: str | None,
+    force: bool,
+) -> None:
+    """Compute a table or figure of a paper and set it beside the published one.
+
+    NAME is such as gpor/table-2; without it the experiments are listed. Cells that have been
+    computed are kept and never computed again: stop with Ctrl-C whenever you like, and go on
+    with the same command. The data sets are read from the data folder (see ordinality data).
+    """
+    home = Path(folder) if folder else _default_folder()
+    check_output(page, ".md", force)
+    if name is None or listing:
+        return _write_page(page, home) if page else _list(home, kind)
+    from ordinality.experiments.report import table
+    from ordinality.experiments.specs import get
+    from ordinality.experiments.store import Store
+
+    spec = get(name)
+    check_output(out, SUFFIXES[kind], force)
+    check_output(figure, _picture_suffix(figure), force)
+    store = Store(home / f"{spec.experiment}.jsonl")
+    cells = list(spec.cells(sets, methods, partitions))
+    if not only_show:
+        _compute(spec, store, cells, jobs, retry)
+    rows = store.rows()
+    _report(table(_narrowed(spec, sets, methods), rows), kind, out)
+    if figure:
+        _draw(spec, rows, figure)
+    return None
+
+
+def _default_folder() -> Path:
+    """Where rows are kept unless somebody says otherwise: beside the data folder."""
+    from ordinality.datasets import data_folder
+
+    data = data_folder()
+    return data.with_name(f"{data.name}-results")
+
+
+# ------------------------------------------------------------------------------ computing
+
+
+def _compute(spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool) -> None:
+    """Run what is missing, with a bar; what Ctrl-C leaves is said."""
+    from ordinality.experiments.run import run, todo
+
+    waiting = todo(cells, store, retry=retry)
+    if not waiting:
+        say([f"All {len(cells)} cells are there already, in {store.path}"])
+        return
+    spec.problem(waiting[0].set, waiting[0].partition)  # missing data is no failure of a cell
+    say([f"{len(waiting)} of {len(cells)} cells are to be computed; rows go to {store.path}"])
+    failures: list[str] = []
+    done = 0
+
+    def told(count: int, total: int, row: Any) -> None:
+        nonlocal done
+        done = count
+        tick(count, total)
+        if "error" in row:
+            error = row["error"]
+            failures.append(
+                f"{row['method']} on {row['set']}, partition {row['partition']}: "
+                f"{error['type']}: {error['message']}"
+            )
+
+    try:
+        with progress(spec.name) as tick:
+            run(spec, store, cells=cells, jobs=jobs, progress=told, retry=retry)
+    except KeyboardInterrupt:
+        say([f"Stopped after {done} of {len(waiting)} cells; the same command goes on there."])
+        raise click.exceptions.Exit(STOPPED) from None
+    if failures:
+        warn([f"{len(failures)} cells failed; --retry computes them again. {failures[0]}"])
+
+
+def _narrowed(spec: Spec, sets: list[str] | None, methods: list[str] | None) -> Spec:
+    """The spec with what was asked for, so that the rest is not called missing."""
+    from dataclasses import replace
+
+    if spec.build is not None:
+        return spec
+    kept = tuple(
+        replace(m, optional=m.optional and not methods)
+        for m in spec.methods
+        if not methods or m.name in methods
+    )
+    return replace(
+        spec, methods=kept, sets=tuple(s for s in spec.sets if not sets or s in sets)
+    )
+
+
+# ------------------------------------------------------------------------------ reporting
+
+
+def _report(found: Table, kind: str, out: str | None) -> None:
+    from ordinality.experiments import render
+
+    if kind == "json" and not out:
+        show_json(render.as_data(found))
+    elif kind == "text" and not out:
+        _show(found)
+    else:
+        written = {"markdown": render.markdown, "html": render.html, "json": _as_json}
+        text = written.get(kind, _as_text)(found)
+        if out:
+            _write(out, text)
+        else:
+            click.echo(text, nl=False)
+
+
+def _show(found: Table) -> None:
+    from rich.text import Text
+
+    console = results()
+    if not console.is_terminal:
+        console.width = 200  # a pipe has no edge to fold at
+    spec = found.spec
+    console.print(f"{spec.name}: {spec.title}\n{spec.source}\n")
+    rows: Any = [
+        [
+            Text(cell, style="bold" if (i, j) in found.bold else "")
+            for j, cell in enumerate(line)
+        ]
+        for i, line in enumerate(found.lines)
+    ]
+    show(console, found.titles, rows)
+    console.print(found.verdict)
+    for note in spec.notes:
+        console.print(f"\n{note}")
+
+
+def _as_text(found: Table) -> str:
+    return "\n".join("\t".join(line) for line in [found.titles, *found.lines, [found.verdict]])
+
+
+def _as_json(found: Table) -> str:
+    import json
+
+    from ordinality.experiments import render
+
+    return json.dumps(render.as_data(found), ensure_ascii=False, indent=2) + "\n"
+
+
+def _list(home: Path, kind: str) -> None:
+    """Every experiment with how many of its cells are done."""
+    from ordinality.experiments import specs
+    from ordinality.experiments.run import todo
+    from ordinality.experiments.store import Store
+
+    found = []
+    for name in specs.names():
+        spec = specs.get(name)
+        cells = list(spec.cells())
+        left = len(todo(cells, Store(home / f"{spec.experiment}.jsonl")))
+        found.append((name, spec.title, len(cells) - left, len(cells)))
+    if kind == "json":
+        keys = ("name", "title", "done", "cells")
+        show_json([dict(zip(keys, line, strict=True)) for line in found])
+        return
+    say([f"Rows are kept in {home}"])
+    lines = [[name, f"{done}/{cells}", title] for name, title, done, cells in found]
+    show(results(), ["experiment", "cells", ""], lines)
+
+
+def _write_page(path: str, home: Path) -> None:
+    from ordinality.experiments import render, specs
+    from ordinality.experiments.report import table
+    from ordinality.experiments.store import Store
+
+    tables = []
+    for name in specs.names():
+        spec = specs.get(name)
+        tables.append(table(spec, Store(home / f"{spec.experiment}.jsonl").rows()))
+    _write(path, render.page(tables))
+
+
+# ------------------------------------------------------------------------------ files
+
+
+def _picture_suffix(path: str | None) -> str:
+    return ".png" if path and path.lower().endswith(".png") else ".svg"
+
+
+def _draw(spec: Spec, rows: Any, path: str) -> None:
+    from ordinality.experiments.figures import draw
+
+    def save(to: Path) -> None:
+        draw(spec, rows, to, kind=_picture_suffix(path)[1:])
+
+    _beside(path, save)
+
+
+def _write(path: str, text: str) -> None:
+    _beside(path, lambda to: to.write_text(text, encoding="utf-8"))
+
+
+def _beside(path: str, write: Any) -> None:
+    """Write to a temporary file beside, then rename: there is never half a file."""
+    to = Path(path)
+    half = to.with_name(f".{to.name}.{os.getpid()}")
+    try:
+        write(half)
+        half.replace(to)
+    finally:
+        half.unlink(missing_ok=True)
+    say([f"Wrote {to}"])

@@ -1,0 +1,58 @@
+"""The papers' tables and figures, each a Python value called by its paper and number.
+
+`names` lists them and `get` has one; a module for each paper holds what was printed and which
+settings our side has, and is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from ordinality.experiments.values import Spec
+
+__all__ = ["get", "names"]
+
+# Paper -> the modules that hold its specs.
+MODULES = {
+    "gpor": ("gpor", "gpor_figures"),
+    "orboost": ("orboost",),
+    "plsor": ("plsor",),
+    "preference": ("preference",),
+}
+
+
+@cache
+def _all() -> dict[str, Spec]:
+    modules = [import_module(f"{__name__}.{m}") for paper in MODULES.values() for m in paper]
+    specs = [spec for module in modules for spec in module.SPECS]
+    return {spec.name: spec for spec in sorted(specs, key=lambda spec: spec.name)}
+
+
+def names() -> list[str]:
+    """Names of all specs, sorted: paper, then tables after figures.
+
+    Examples
+    --------
+    >>> [name for name in names() if name.startswith("plsor")]
+    ['plsor/figure-1', 'plsor/table-3', 'plsor/table-4', 'plsor/table-5']
+    """
+    return list(_all())
+
+
+def get(name: str) -> Spec:
+    """The spec called `name`, such as "gpor/table-2".
+
+    Examples
+    --------
+    >>> get("gpor/table-2").partitions
+    20
+    """
+    from difflib import get_close_matches
+
+    specs = _all()
+    if name not in specs:
+        near = get_close_matches(name, specs, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(specs)}."
+        raise ValueError(f"there is no experiment called {name!r}; {hint}")
+    return specs[name]

@@ -1,0 +1,202 @@
+"""The problems that the papers posed: a set and the number of a partition to arrays.
+
+Partitions that were published are those of the data folder. Where they were not, ours are
+drawn with the paper's numbers of rows, from a seed that is the partition's number.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinality.datasets import Split, load, partitions, standardised
+from ordinality.datasets import equal_frequency as cut
+from ordinality.datasets import expected_utilities as utilities
+
+__all__ = [
+    "LARGE",
+    "Pairs",
+    "documents",
+    "equal_frequency",
+    "equal_length",
+    "expected_utilities",
+    "items",
+    "labelled",
+    "ten_levels",
+]
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+# Training rows of Lin & Li's large sets, whose partitions were not published.
+LARGE = {"bank32nh": 3000, "cpu_act": 4000, "california_housing": 5000, "house_16h": 6000}
+N_PAIRS = {
+    "pyrimidines": 100,
+    "triazines": 300,
+    "machine_cpu": 500,
+    "boston_housing": 700,
+    "abalone": 1000,
+}
+N_TEST_PAIRS = 20_000
+
+
+class Pairs(NamedTuple):
+    """Items and comparisons of them, the preferred one first."""
+
+    X: Floats
+    train: Numbers  # (m, 2) rows of X
+    test: Numbers
+
+
+# ------------------------------------------------------------------------------ ordered labels
+
+
+def equal_length(name: str, partition: int) -> Split:
+    """Chu's partitions of a set such as ``"diabetes_5"``: five bins of equal length.
+
+    Examples
+    --------
+    >>> from ordinality.datasets import available
+    >>> here = any(entry.key == "chu_partitions/diabetes_5" for entry in available())
+    >>> equal_length("diabetes_5", 1).X.shape if here else (30, 2)
+    (30, 2)
+    """
+    stem, _, bins = name.rpartition("_")
+    return partitions(stem, "chu", bins=int(bins))[partition - 1]
+
+
+def equal_frequency(name: str, partition: int) -> Split:
+    """Ten levels of equal frequency, few training rows (GPOR, table 4).
+
+    Examples
+    --------
+    >>> from ordinality.datasets import available
+    >>> here = any(entry.key == "equal_frequency_partitions/bank8fm" for entry in available())
+    >>> equal_frequency("bank8fm", 1).X.shape if here else (50, 8)
+    (50, 8)
+    """
+    return partitions(name, "equal-frequency", bins=10)[partition - 1]
+
+
+def ten_levels(name: str, partition: int) -> Split:
+    """Ten levels of equal frequency, standardised on the training rows; ranks from 0 (ORBoost).
+
+    Examples
+    --------
+    >>> from ordinality.datasets import available
+    >>> here = any(entry.key == "equal_frequency_partitions/bank32nh" for entry in available())
+    >>> ten_levels("bank32nh", 1).X.shape if here else (3000, 32)
+    (3000, 32)
+    """
+    if name in LARGE:
+        metric = load(f"regression/{name}")
+        y = cut(metric.y, 10)
+        order = np.random.default_rng([2006, partition]).permutation(len(y))
+        train = np.isin(np.arange(len(y)), order[: LARGE[name]])
+        split = Split(metric.X[train], y[train], metric.X[~train], y[~train])
+    else:
+        split = equal_frequency(name, partition)
+    split = standardised(split)
+    return split._replace(y=split.y - 1, y_test=split.y_test - 1)
+
+
+# ------------------------------------------------------------------------------ comparisons
+
+
+def items(name: str, partition: int) -> Pairs:
+    """Comparisons of the rows of a metric set: the larger target is preferred.
+
+    So many training pairs as the paper had and 20,000 test pairs, none of them a training pair.
+
+    Examples
+    --------
+    >>> from ordinality.datasets import available
+    >>> here = any(entry.key == "regression/pyrimidines" for entry in available())
+    >>> items("pyrimidines", 1).train.shape if here else (100, 2)
+    (100, 2)
+    """
+    metric = load(f"regression/{name}")
+    train, test = _drawn(metric.y, N_PAIRS[name], partition)
+    return Pairs(metric.X, train, test)
+
+
+def _drawn(target: Floats, m: int, number: int) -> tuple[Numbers, Numbers]:
+    rng = np.random.default_rng(number)
+    n, seen = len(target), set()
+    train, test = np.empty((0, 2), dtype=np.int64), np.empty((0, 2), dtype=np.int64)
+    while len(train) < m or len(test) < N_TEST_PAIRS:
+        pairs = rng.integers(n, size=(4 * N_TEST_PAIRS, 2))
+        pairs = pairs[target[pairs[:, 0]] > target[pairs[:, 1]]]
+        if len(train) < m:
+            train = np.unique(pairs[: m + 50], axis=0)  # no pair twice
+            train = rng.permutation(train)[:m]
+            seen = {tuple(pair) for pair in train.tolist()}
+        new = [pair for pair in pairs.tolist() if tuple(pair) not in seen]
+        test = np.concatenate([test, np.array(new, dtype=np.int64)])[:N_TEST_PAIRS]
+    return train, test
+
+
+def documents(name: str, partition: int) -> Pairs:
+    """Documents of one OHSUMED query, compared where their relevance differs.
+
+    `name` is the number of training pairs; all other pairs are tested. The features are those
+    of LETOR, since the words of the documents are not in the data folder.
+
+    Examples
+    --------
+    >>> from ordinality.datasets import available
+    >>> here = any(entry.name == "ohsumed_letor3" for entry in available())
+    >>> documents("100", 1).train.shape if here else (100, 2)
+    (100, 2)
+    """
+    X, relevance = _query(3)
+    better, worse = np.nonzero(relevance[:, None] > relevance)
+    pairs = np.random.default_rng([partition]).permutation(np.column_stack([better, worse]))
+    m = int(name)
+    return Pairs(X, pairs[:m], pairs[m:])
+
+
+@lru_cache
+def _query(number: int) -> tuple[Floats, Numbers]:
+    letor = load("research_only/ohsumed_letor3")
+    rows = letor.aside["query"].astype(int) == number
+    # Documents as unit vectors, as the paper's were.
+    X = letor.X[rows]
+    length = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.where(length > 0, length, 1.0), letor.y[rows]
+
+
+# ------------------------------------------------------------------------------ labels
+
+
+def labelled(name: str, partition: int) -> Split:
+    """300 training and 500 test rows of a set of unordered classes, drawn by seed.
+
+    Examples
+    --------
+    >>> from ordinality.datasets import available
+    >>> here = any(entry.key == "multiclass/waveform" for entry in available())
+    >>> labelled("waveform", 1).X_test.shape if here else (500, 21)
+    (500, 21)
+    """
+    whole = load(f"multiclass/{name}")
+    order = np.random.default_rng([2004, partition]).permutation(len(whole.y))
+    train, test = order[:300], order[300:800]
+    return Split(whole.X[train], whole.y[train], whole.X[test], whole.y[test])
+
+
+def expected_utilities(name: str, partition: int) -> Split:
+    """Actions ranked by expected utility; `name` is the number of actions.
+
+    50 rows to learn from, as in the paper, and 1000 to test.
+
+    Examples
+    --------
+    >>> problem = expected_utilities("3", 1)
+    >>> problem.X.shape, problem.y_test.shape
+    ((50, 10), (1000, 3))
+    """
+    return utilities(int(name), seed=[partition, int(name)])

@@ -1,0 +1,260 @@
+"""What an experiment is, as a value: sets, partitions, methods, metrics, published numbers.
+
+A `Spec` is one table or figure of a paper. Its cells are its sets times its partitions times
+its methods, and each cell is computed by ``method.function(problem, seed, **settings)``, where
+``problem = spec.problem(set, partition)`` and the seed is the partition's number. Specs that
+share an `experiment` share their cells: what one table has computed, another only reads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Cell", "Marks", "Method", "Metric", "Published", "Spec"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one partition of one set.
+
+    Examples
+    --------
+    >>> Cell("bins", "diabetes_5", 3, "ep", {"restarts": 2, "noise": 1.0}).key
+    '["bins", "diabetes_5", 3, "ep", {"noise": 1.0, "restarts": 2}]'
+    """
+
+    experiment: str
+    set: str
+    partition: int
+    method: str
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def key(self) -> str:
+        """What identifies the cell, in every process and on every machine."""
+        parts = [self.experiment, self.set, self.partition, self.method, dict(self.settings)]
+        return json.dumps(parts, sort_keys=True)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A name, and the function that computes a cell of it.
+
+    Parameters
+    ----------
+    name : str
+        As the command line and the rows have it.
+    title : str
+        As the paper's column has it.
+    function : callable
+        ``function(problem, seed, **settings)`` gives a dict of numbers, or lists of them, by
+        metric. It stands at the head of a module, so that worker processes find it.
+    settings : mapping
+        Part of the cell's key: with other settings it is another cell.
+    optional : bool
+        Beyond the paper, or too slow to be part of a plain run: computed only when named.
+    column : str
+        The method beside whose published numbers it is set, if not its own.
+    reads, suffix : str
+        The method whose cells it reads, and what is put behind the names of the metrics there:
+        another view of the same cells.
+    """
+
+    name: str
+    title: str
+    function: Callable[..., Mapping[str, Any]]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    optional: bool = False
+    column: str = ""
+    reads: str = ""
+    suffix: str = ""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number of a cell, and how tables show it.
+
+    Parameters
+    ----------
+    name, title : str
+        In the rows and in the tables.
+    scale : float
+        From the units of the rows to those of the table.
+    decimals : int
+    higher_is_better : bool
+    methods : tuple of str
+        The methods that have it, if not all have.
+
+    Examples
+    --------
+    >>> Metric("zero_one", "zero-one error %", scale=100, decimals=2).shown(0.5423)
+    '54.23'
+    """
+
+    name: str
+    title: str
+    scale: float = 1.0
+    decimals: int = 3
+    higher_is_better: bool = False
+    methods: tuple[str, ...] = ()
+
+    def shown(self, value: float) -> str:
+        """A value of this metric as the table prints it."""
+        return f"{self.scale * value:.{self.decimals}f}"
+
+
+@dataclass(frozen=True)
+class Published:
+    """Mean and spread as a paper prints them, in the units of the table."""
+
+    mean: float
+    spread: float | None = None
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Which entries a paper marks: the best in bold, and some as worse.
+
+    Parameters
+    ----------
+    rule : {"rank-sum", "standard-error"}
+        "rank-sum": the lowest mean is bold, and a star is set where Wilcoxon's rank-sum test
+        finds the entry worse than it. "standard-error": bold is what lies within one standard
+        error of the best, and nothing has a star.
+    level : float
+        Of the test.
+    against : str, optional
+        The method whose entries the test compares with, in place of the best.
+    """
+
+    rule: str = "rank-sum"
+    level: float = 0.01
+    against: str | None = None
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One table or figure of a paper.
+
+    Parameters
+    ----------
+    name : str
+        Such as "gpor/table-2".
+    title, source : str
+        What it shows, and the paper with its section.
+    experiment : str
+        The file of rows that its cells live in.
+    sets : tuple of str
+    partitions : int
+        They are numbered from 1.
+    methods, metrics : tuple
+    problem : callable
+        ``problem(set, partition)`` loads what the methods need.
+    published : mapping
+        From (set, method, metric) to `Published`, as far as numbers are printed.
+    trials : int
+        Over how many partitions the paper's means are.
+    spread : {"sd", "se"}
+        Whether the paper prints standard deviations or standard errors of the mean.
+    marks : Marks
+    notes : tuple of str
+        What a reader of the comparison must know; why cells disagree.
+    axis : mapping, optional
+        Of a figure: from set to (panel, position on the axis).
+    axis_title : str
+    along : tuple of float, optional
+        Of a figure whose cells are curves: where on the axis the entries of each metric stand.
+    apart : frozenset of (set, method)
+        Cells that take so long that they are computed only when the method is named.
+    build : callable, optional
+        ``build(spec, rows)`` makes the report's table where it is not one of means.
+    draw : callable, optional
+        ``draw(spec, rows)`` makes the picture where it is not one of curves.
+
+    Examples
+    --------
+    >>> def guess(problem, seed):
+    ...     return {"error": problem + seed}
+    >>> spec = Spec("demo/table-1", "A demonstration", "nowhere", "demo", sets=("a", "b"),
+    ...             partitions=2, methods=(Method("guess", "Guess", guess),),
+    ...             metrics=(Metric("error", "error"),), problem=lambda name, partition: 0.5)
+    >>> [(cell.set, cell.partition) for cell in spec.cells()]
+    [('a', 1), ('b', 1), ('a', 2), ('b', 2)]
+    """
+
+    name: str
+    title: str
+    source: str
+    experiment: str
+    sets: tuple[str, ...]
+    partitions: int
+    methods: tuple[Method, ...]
+    metrics: tuple[Metric, ...]
+    problem: Callable[[str, int], Any]
+    published: Mapping[tuple[str, str, str], Published] = field(default_factory=dict)
+    trials: int = 20
+    spread: str = "sd"
+    marks: Marks = field(default_factory=Marks)
+    notes: tuple[str, ...] = ()
+    axis: Mapping[str, tuple[str, float]] | None = None
+    axis_title: str = ""
+    along: tuple[float, ...] | None = None
+    apart: frozenset[tuple[str, str]] = frozenset()
+    build: Callable[..., Any] | None = None
+    draw: Callable[..., Any] | None = None
+
+    def method(self, name: str) -> Method:
+        """The method called `name`."""
+        return _named(self.methods, name, "method", self.name)
+
+    def metric(self, name: str) -> Metric:
+        """The metric called `name`."""
+        return _named(self.metrics, name, "metric", self.name)
+
+    def cells(
+        self,
+        sets: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        partitions: Sequence[int] | None = None,
+    ) -> Iterator[Cell]:
+        """Cells, first partitions first, so that a table over all sets exists early.
+
+        Without names, those of every set and of every method that is neither optional nor
+        `apart`.
+        """
+        chosen = [self.method(name) for name in methods] if methods else None
+        _check(sets, self.sets, "set", self.name)
+        _check(partitions, range(1, self.partitions + 1), "partition", self.name)
+        for partition in range(1, self.partitions + 1):
+            if partitions and partition not in partitions:
+                continue
+            for name in self.sets:
+                if sets and name not in sets:
+                    continue
+                for method in chosen or self._plain(name):
+                    yield self.cell(name, partition, method)
+
+    def _plain(self, name: str) -> list[Method]:
+        """Methods of a run that names none."""
+        return [m for m in self.methods if not m.optional and (name, m.name) not in self.apart]
+
+    def cell(self, name: str, partition: int, method: Method) -> Cell:
+        """The cell of a set, a partition and a method."""
+        return Cell(
+            self.experiment, name, partition, method.reads or method.name, method.settings
+        )
+
+
+def _named(things: Sequence[Any], name: str, what: str, spec: str) -> Any:
+    _check([name], [thing.name for thing in things], what, spec)
+    return next(thing for thing in things if thing.name == name)
+
+
+def _check(asked: Sequence[Any] | None, known: Sequence[Any], what: str, spec: str) -> None:
+    for name in asked or ():
+        if name not in known:
+            shown = f"1 to {known[-1]}" if isinstance(known, range) else ", ".join(known)
+            raise ValueError(f"{spec} has no {what} {name}; it has {shown}.")

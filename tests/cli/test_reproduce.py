@@ -1,0 +1,173 @@
+"""``ordinality reproduce`` lists, computes, resumes, reports and refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ordinality.experiments import run as runs
+from ordinality.experiments import specs
+from ordinality.experiments.store import Store
+from ordinality.experiments.values import Method
+
+from ..experiments import tiny
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of results, and the tiny spec as the only experiment."""
+    known = {"tiny/table-1": tiny.spec()}
+    monkeypatch.setattr(specs, "names", lambda: list(known))
+    monkeypatch.setattr(specs, "_all", lambda: known)
+    return tmp_path / "rows"
+
+
+def test_without_a_name_the_experiments_are_listed_with_how_far_they_are(run, folder):
+    listed = run("reproduce", "--results", folder)
+    assert listed.exit_code == 0
+    assert "tiny/table-1" in listed.stdout
+    assert "0/8" in listed.stdout
+    assert str(folder) in listed.stderr.replace("\n", "")
+    run("reproduce", "tiny/table-1", "--results", folder, "--sets", "calm")
+    data = json.loads(run("reproduce", "--results", folder, "--format", "json").stdout)
+    assert [(line["done"], line["cells"]) for line in data] == [(4, 8)]
+
+
+def test_a_run_computes_what_is_missing_and_prints_ours_beside_theirs(run, folder):
+    result = run("reproduce", "tiny/table-1", "--results", folder)
+    assert result.exit_code == 0
+    assert "8 of 8 cells are to be computed" in result.stderr
+    assert "10.0 ± 5.0" in result.stdout
+    assert "published standard deviation or better" in result.stdout
+    again = run("reproduce", "tiny/table-1", "--results", folder)
+    assert "All 8 cells are there already" in again.stderr
+    assert again.stdout == result.stdout
+
+
+def test_only_what_was_asked_for_is_computed_and_shown(run, folder):
+    asked = ("--sets", "noisy", "--methods", "floored", "--partitions", "2")
+    result = run("reproduce", "tiny/table-1", "--results", folder, *asked)
+    assert "1 of 1 cells" in result.stderr
+    assert "calm" not in result.stdout
+    (row,) = Store(folder / "tiny.jsonl").rows().values()
+    assert (row["set"], row["method"], row["partition"]) == ("noisy", "floored", 2)
+
+
+def test_showing_computes_nothing(run, folder):
+    result = run("reproduce", "tiny/table-1", "--show", "--results", folder)
+    assert result.exit_code == 0
+    assert result.stdout.count("missing") == 8
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "start"),
+    [("markdown", "# tiny/table-1"), ("html", "<!doctype html>"), ("json", "{")],
+)
+def test_reports_in_other_formats_are_printed_or_written(run, folder, tmp_path, kind, start):
+    args = ("reproduce", "tiny/table-1", "--results", folder, "--format", kind)
+    printed = run(*args).stdout
+    assert printed.startswith(start)
+    out = tmp_path / f"report.{ {'markdown': 'md'}.get(kind, kind) }"
+    assert run(*args, "--out", out).stdout == ""
+    assert out.read_text(encoding="utf-8") == printed
+    refused = run(*args, "--out", out)
+    assert refused.exit_code == 2
+    assert "--force replaces it" in refused.stderr
+    assert run(*args, "--out", out, "--force").exit_code == 0
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [out.name]
+
+
+def test_a_figure_is_drawn(run, folder, tmp_path):
+    out = tmp_path / "ranks.svg"
+    assert run("reproduce", "tiny/table-1", "--results", folder, "--figure", out).exit_code == 0
+    assert out.read_text(encoding="utf-8").count("<svg") == 1
+
+
+def test_a_failed_cell_is_told_and_computed_again_with_retry(run, folder, monkeypatch):
+    failing = tiny.spec(Method("refuses", "Refuses", tiny.refuses))
+    monkeypatch.setattr(specs, "_all", lambda: {"tiny/table-1": failing})
+    first = run("reproduce", "tiny/table-1", "--results", folder)
+    assert first.exit_code == 0
+    assert "2 cells failed; --retry computes them again." in first.stderr
+    assert "RuntimeError: no solution | with a bar" in first.stderr
+    assert "1 failed" in first.stdout
+    assert "All 12 cells" in run("reproduce", "tiny/table-1", "--results", folder).stderr
+    again = run("reproduce", "tiny/table-1", "--results", folder, "--retry")
+    assert "2 of 12 cells are to be computed" in again.stderr
+
+
+def test_ctrl_c_says_how_to_go_on(run, folder, monkeypatch):
+    def interrupted(jobs):
+        def mapper(function, works):
+            yield function(works[0])
+            raise KeyboardInterrupt
+
+        return mapper
+
+    with monkeypatch.context() as patched:
+        patched.setattr(runs, "processes", interrupted)
+        stopped = run("reproduce", "tiny/table-1", "--results", folder)
+    assert stopped.exit_code == 130
+    assert "Stopped after 1 of 8 cells; the same command goes on there." in stopped.stderr
+    assert "7 of 8 cells" in run("reproduce", "tiny/table-1", "--results", folder).stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("tiny/tabel-1",), "did you mean tiny/table-1?"),
+        (("tiny/table-1", "--sets", "clam"), "has no set clam; it has calm, noisy"),
+        (("tiny/table-1", "--methods", "svm"), "has no method svm"),
+        (("tiny/table-1", "--partitions", "2-9"), "has no partition 3; it has 1 to 2"),
+        (("tiny/table-1", "--partitions", "two"), "'two' is neither a number nor a range"),
+        (("tiny/table-1", "--partitions", "5-2"), "'5-2' is neither a number nor a range"),
+        (("tiny/table-1", "--figure", "a.pdf"), "should end in .svg"),
+        (("tiny/table-1", "--out", "nowhere/a.txt"), "There is no folder nowhere"),
+        (("tiny/table-1", "--format", "html", "--out", "a.txt"), "should end in .html"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_a_sentence(run, folder, args, sentence):
+    result = run("reproduce", *args, "--results", folder)
+    assert result.exit_code == 2
+    assert sentence in " ".join(result.stderr.split())
+    assert not folder.exists()
+
+
+def test_data_that_are_not_there_are_no_failed_cells(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("ORDINALITY_DATA", str(tmp_path / "empty"))
+    result = run("reproduce", "gpor/table-2", "--results", tmp_path / "rows")
+    assert result.exit_code == 2
+    assert "chu_partitions/diabetes_5" in result.stderr.replace("\n", "")
+    assert not (tmp_path / "rows").exists()
+
+
+def test_rows_are_kept_beside_the_data_folder_unless_named(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("ORDINALITY_DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("ORDINALITY_RESULTS", raising=False)
+    said = run("reproduce").stderr.replace("\n", "")
+    assert str(tmp_path / "data-results") in said
+    monkeypatch.setenv("ORDINALITY_RESULTS", str(tmp_path / "mine"))
+    assert str(tmp_path / "mine") in run("reproduce").stderr.replace("\n", "")
+
+
+def test_the_page_of_results_is_what_the_rows_give(run, tmp_path):
+    out = tmp_path / "results.md"
+    run("reproduce", "--page", out, "--results", ROOT / "results")
+    ours = out.read_text(encoding="utf-8")
+    assert ours == (ROOT / "docs" / "results.md").read_text(encoding="utf-8"), (
+        "write docs/results.md anew: ordinality reproduce --page docs/results.md --results "
+        "results --force"
+    )
+
+
+def test_the_committed_rows_are_small_and_whole():
+    files = sorted((ROOT / "results").glob("*.jsonl"))
+    assert sum(path.stat().st_size for path in files) < 2.5e6
+    for path in files:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        rows = Store(path).rows()
+        assert len(rows) == len(lines)
+        assert {row["experiment"] for row in rows.values()} == {path.stem}
