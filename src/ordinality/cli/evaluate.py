@@ -37,10 +37,12 @@ def evaluate(
 
     loaded = load(model)
     known = tables.read(table)
+    rows = labelled(loaded.solver, known, target or loaded.target, weights)
     found = evaluation(
         loaded.solver,
-        *labelled(loaded.solver, known, target or loaded.target, weights),
+        *rows,
         counts=loaded.summary.get("counts"),
+        proba=loaded.proba(rows[0]),
     )
     say(found.notes)
     if as_json:

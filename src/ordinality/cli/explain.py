@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .speaking import bars, results, show, show_json
+from .speaking import bars, progress, results, show, show_json
 
 __all__ = ["explain"]
 
@@ -56,7 +56,9 @@ def _again(model: str, table: str, seed: int) -> list[dict[str, Any]]:
 
     loaded = load(model)
     frame = loaded.rows(tables.read(table))
-    return [plain_effect(effect) for effect in effects(loaded.solver, frame, seed=seed)]
+    with progress("explaining") as tick:
+        found = effects(loaded.solver, frame, seed=seed, tick=tick)
+    return [plain_effect(effect) for effect in found]
 
 
 def _words(found: list[dict[str, Any]], levels: list[str]) -> list[str]:

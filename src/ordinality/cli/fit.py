@@ -149,7 +149,8 @@ def _keep(found: Study, out: str | None, report: str | None, force: bool) -> Non
     if report is not None:
         from ordinality.workbench import write_report
 
-        write_report(found, report, model_file=out, force=force)
+        with progress("drawing") as tick:
+            write_report(found, report, model_file=out, force=force, tick=tick)
         say([f"Wrote {report}."])
     if out is None:
         say(["The model was not kept; --out model.skops keeps it."])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .speaking import say, warn
+from .speaking import progress, say, warn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ordinality.tables import Table
 
 __all__ = ["Loaded", "load"]
+
+PIECE = 2000  # rows predicted at a time: a second or so of a Gaussian process
 
 
 class Loaded(NamedTuple):
@@ -47,10 +49,20 @@ class Loaded(NamedTuple):
         return frame
 
     def proba(self, frame: Any) -> np.ndarray:
-        """Probabilities of the levels, columns in order of level."""
+        """Probabilities of the levels, columns in order of level; in pieces, with a bar."""
+        import narwhals as nw
+        import numpy as np
+
         from ordinality.workbench import level_proba
 
-        return level_proba(self.solver, frame)
+        rows = nw.from_native(frame, eager_only=True)
+        found = []
+        with progress("predicting") as tick:
+            for start in range(0, len(rows), PIECE):
+                piece = rows[start : start + PIECE].to_native()
+                found.append(level_proba(self.solver, piece))
+                tick(min(start + PIECE, len(rows)), len(rows))
+        return np.concatenate(found)
 
 
 def load(path: str) -> Loaded:

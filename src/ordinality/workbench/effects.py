@@ -6,7 +6,7 @@ different, and average over the rows. They describe the model, not what causes w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +60,12 @@ class Effect:
 
 
 def effects(
-    solver: Any, frame: Any, columns: Iterable[str] | None = None, *, seed: int = 0
+    solver: Any,
+    frame: Any,
+    columns: Iterable[str] | None = None,
+    *,
+    seed: int = 0,
+    tick: Callable[[int, int], Any] = lambda done, total: None,
 ) -> list[Effect]:
     """Partial dependence and marginal effect of columns.
 
@@ -74,6 +79,8 @@ def effects(
         Which columns; by default all.
     seed : int, default=0
         Which rows are drawn.
+    tick : callable, optional
+        Called as ``tick(done, total)`` after every column.
 
     Returns
     -------
@@ -87,12 +94,11 @@ def effects(
     else:
         rows = table
     chosen = table.columns if columns is None else list(columns)
-    found = [
-        _of_number(solver, rows, table[name])
-        if table[name].dtype.is_numeric()
-        else _of_category(solver, rows, table[name])
-        for name in chosen
-    ]
+    found = []
+    for name in chosen:
+        of = _of_number if table[name].dtype.is_numeric() else _of_category
+        found.append(of(solver, rows, table[name]))
+        tick(len(found), len(chosen))
     return sorted(found, key=lambda effect: -effect.strength)
 
 

@@ -78,6 +78,7 @@ def evaluation(
     notes: tuple[str, ...] = (),
     *,
     counts: list[int] | None = None,
+    proba: np.ndarray | None = None,
 ) -> Evaluation:
     """Scores of a fitted pipeline on labelled rows.
 
@@ -95,10 +96,12 @@ def evaluation(
         What was done with the table.
     counts : list of int, optional
         Rows of every level in training; by default those in `y`.
+    proba : ndarray of shape (n, K), optional
+        Predictions for these rows, if they are there already.
     """
     order = Order(solver[-1].levels_, "stated")
     problem = Problem(frame, y, order, None, weights)
-    proba = level_proba(solver, frame)
+    proba = level_proba(solver, frame) if proba is None else proba
     ranks = order.encode(y)
     known = np.bincount(ranks, minlength=order.n_levels) if counts is None else np.array(counts)
     share = (known + 0.5) / np.sum(known + 0.5)

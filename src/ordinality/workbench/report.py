@@ -9,7 +9,7 @@ import os
 import shlex
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,8 +21,11 @@ import ordinality
 from .assess import SCORES, row_scores
 from .models import BASELINES
 from .studies import Study
+from .summary import relevance
 
 __all__ = ["report", "write_report"]
+
+Plan = tuple[str, Callable[[Any], Any], str]  # title, what draws on axes, caption
 
 SHOWN = 20  # columns in the table of importance
 ALONG = 4  # columns along which the levels are drawn
@@ -37,7 +40,12 @@ class _Figure(NamedTuple):
 
 
 def write_report(
-    found: Study, path: str | Path, *, model_file: str | None = None, force: bool = False
+    found: Study,
+    path: str | Path,
+    *,
+    model_file: str | None = None,
+    force: bool = False,
+    tick: Callable[[int, int], Any] = lambda done, total: None,
 ) -> None:
     """Write the report of a study; an existing file is kept unless `force` is true.
 
@@ -51,11 +59,13 @@ def write_report(
         Where the model was saved, for the lines that show how to use it.
     force : bool, default=False
         Replace a file that exists.
+    tick : callable, optional
+        Called as ``tick(done, total)`` after every picture.
     """
     path = Path(path)
     if path.exists() and not force:
         raise ValueError(f"{path} exists; --force replaces it.")
-    page = report(found, model_file=model_file)
+    page = report(found, model_file=model_file, tick=tick)
     handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -67,7 +77,12 @@ def write_report(
         raise
 
 
-def report(found: Study, *, model_file: str | None = None) -> str:
+def report(
+    found: Study,
+    *,
+    model_file: str | None = None,
+    tick: Callable[[int, int], Any] = lambda done, total: None,
+) -> str:
     """The page as text.
 
     Parameters
@@ -76,6 +91,8 @@ def report(found: Study, *, model_file: str | None = None) -> str:
         What to report.
     model_file : str, optional
         Where the model was saved.
+    tick : callable, optional
+        Called as ``tick(done, total)`` after every picture.
 
     Returns
     -------
@@ -92,7 +109,7 @@ def report(found: Study, *, model_file: str | None = None) -> str:
             beside=" and ".join(one.words for one in found.beside),
             errors=_errors(found),
             importance=_importance(summary["importance"]),
-            figures=_figures(found),
+            figures=_figures(found, tick),
             model_file=model_file,
             commands=_commands(model_file, summary),
             python=_python(model_file),
@@ -153,54 +170,64 @@ def _python(model_file: str | None) -> list[str]:
     ]
 
 
-def _figures(found: Study) -> list[_Figure]:
+def _figures(found: Study, tick: Callable[[int, int], Any]) -> list[_Figure]:
     """Pictures of predictions for unseen rows, then of what the model makes of the columns."""
-    from ordinality import display
-
-    problem, taken = found.problem, found.choice.taken
-    y, levels = problem.y, problem.order.levels
-    mode = problem.order.decode(taken.proba.argmax(axis=1))
-    figures = [
-        _figure(
-            "Right and wrong",
-            lambda ax: display.OrdinalConfusionDisplay.from_predictions(
-                y, mode, levels=levels, ax=ax
-            ),
-            "True levels down, predicted levels across, for rows the model had not seen. "
-            "Further from the diagonal is a worse miss.",
-        ),
-        _figure(
-            "Can the probabilities be believed?",
-            lambda ax: display.ReliabilityDisplay.from_predictions(
-                y, taken.proba, levels=levels, ax=ax
-            ),
-            "Predicted probability of a level above each threshold, against how often that "
-            "happened. On the diagonal they can be taken at their word.",
-        ),
-    ]
-    for effect in found.effects[:ALONG]:
-        draw = partial(
-            display.LevelProbabilityDisplay.from_estimator,
-            found.solver,
-            found.some_rows(),
-            effect.column,
-        )
-        figures.append(
-            _figure(
-                f"{problem.target} along {effect.column}",
-                lambda ax, draw=draw: draw(ax=ax),
-                f"Average probability of each level if {effect.column} had this value in "
-                "every row.",
-            )
-        )
-    return figures
-
-
-def _figure(title: str, draw: Callable[..., Any], caption: str) -> _Figure:
     from markupsafe import Markup
 
     from ordinality.display import inline_svg
 
-    # The picture is ours; names and labels in it are outlines, not text.
-    name = f"f{zlib.crc32(title.encode()):08x}"
-    return _Figure(title, Markup(inline_svg(draw, name)), caption)
+    plans = [*_judged(found), *_along(found)]
+    figures = []
+    for title, draw, caption in plans:
+        name = f"f{zlib.crc32(title.encode()):08x}"
+        # The picture is ours; names and labels in it are outlines, not text.
+        figures.append(_Figure(title, Markup(inline_svg(draw, name)), caption))
+        tick(len(figures), len(plans))
+    return figures
+
+
+def _judged(found: Study) -> Iterator[Plan]:
+    from ordinality import display
+
+    problem, proba = found.problem, found.choice.taken.proba
+    y, levels = problem.y, problem.order.levels
+    mode = problem.order.decode(proba.argmax(axis=1))
+    yield (
+        "Right and wrong",
+        lambda ax: display.OrdinalConfusionDisplay.from_predictions(
+            y, mode, levels=levels, ax=ax
+        ),
+        "True levels down, predicted levels across, for rows the model had not seen. "
+        "Further from the diagonal is a worse miss.",
+    )
+    yield (
+        "Can the probabilities be believed?",
+        lambda ax: display.ReliabilityDisplay.from_predictions(y, proba, levels=levels, ax=ax),
+        "Predicted probability of a level above each threshold, against how often that "
+        "happened. On the diagonal they can be taken at their word.",
+    )
+    relevances = relevance(found)
+    if relevances:
+        yield (
+            "Relevance",
+            lambda ax: display.RelevanceDisplay([*relevances.values()], [*relevances]).plot(ax),
+            "Weight of each encoded column in the kernel, per standard deviation.",
+        )
+
+
+def _along(found: Study) -> Iterator[Plan]:
+    from ordinality.display import LevelProbabilityDisplay
+
+    rows = found.some_rows()
+    for effect in found.effects[:ALONG]:
+        column = effect.column
+        yield (
+            f"{found.problem.target} along {column}",
+            # Bound now: the picture is drawn when the loop has moved on.
+            partial(_draw_along, LevelProbabilityDisplay, found.solver, rows, column),
+            f"Average probability of each level if {column} had this value in every row.",
+        )
+
+
+def _draw_along(kind: Any, solver: Any, rows: Any, column: str, ax: Any) -> None:
+    kind.from_estimator(solver, rows, column, ax=ax)

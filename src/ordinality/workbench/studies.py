@@ -241,7 +241,8 @@ def study_of(
     splits = folds(problem, n_splits=n_splits, seed=seed)
     wanted = candidates(len(problem)) if name == "auto" else [model(name)]
     beside = baselines(len(problem), weighted=problem.weights is not None)
-    total, done = len(splits) * (len(wanted) + len(beside)), 0
+    # Two further steps: the fit to all rows, and what it makes of the columns.
+    total, done = len(splits) * (len(wanted) + len(beside)) + 2, 0
 
     def count() -> None:
         nonlocal done
@@ -249,7 +250,8 @@ def study_of(
         tick(done, total)
 
     rest: dict[str, Any] = {"seed": seed, "jobs": jobs, "tick": count}
-    answers = assess(problem, wanted, splits, budget=budget, **rest)
+    limit = budget if name == "auto" else None
+    answers = assess(problem, wanted, splits, budget=limit, **rest)
     found = tuple(one for one in answers if isinstance(one, Assessment))
     known = tuple(
         one for one in assess(problem, beside, splits, **rest) if isinstance(one, Assessment)
@@ -258,20 +260,19 @@ def study_of(
     if name != "auto":
         choice = Choice(choice.taken, f"{name} ({choice.taken.words}) was asked for.")
     solver, said = _final(problem, choice.taken.name, seed)
+    count()
+    made = effects(solver, problem.frame, _telling(choice.taken, problem), seed=seed)
+    count()
+    skipped = [one for one in answers if isinstance(one, Skipped)]
     return Study(
         problem=problem,
         notes=(),
         found=found,
         beside=known,
-        skipped=(
-            *(one for one in answers if isinstance(one, Skipped)),
-            *_too_large(problem, name),
-        ),
+        skipped=(*skipped, *_too_large(problem, name)),
         choice=choice,
         solver=solver,
-        effects=tuple(
-            effects(solver, problem.frame, _telling(choice.taken, problem), seed=seed)
-        ),
+        effects=tuple(made),
         warnings=tuple(dict.fromkeys((*said, *choice.taken.warnings))),
         n_folds=len(splits),
         seed=seed,
