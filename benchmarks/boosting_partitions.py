@@ -88,9 +88,15 @@ def split(name: str, partition: int) -> tuple[np.ndarray, ...]:
     else:
         train = np.zeros(len(y), dtype=bool)
         train[np.random.default_rng([2006, partition]).permutation(len(y))[:size]] = True
-    mean, sd = X[train].mean(axis=0), X[train].std(axis=0)
-    Z = (X - mean) / np.where(sd > 0, sd, 1.0)  # a constant input stays zero
+    Z = standardised(X, X[train])
     return Z[train], y[train], Z[~train], y[~train]
+
+
+def standardised(X: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Inputs by mean and deviation of the known rows; what is constant in them is zero."""
+    constant = np.ptp(known, axis=0) == 0  # its deviation may round to something above zero
+    sd = np.where(constant, 1.0, known.std(axis=0))
+    return np.where(constant, 0.0, (X - known.mean(axis=0)) / sd)
 
 
 # ---------------------------------------------------------------- cells

@@ -77,17 +77,16 @@ Cell = tuple[str, str, int, str]  # source, set, partition, constraints
 
 def split(source: str, name: str, partition: int) -> list[np.ndarray]:
     """X, ranks, X_test, ranks_test; inputs standardised on the training rows."""
-    if source == "orboost":
-        import boosting_partitions
+    import boosting_partitions
 
+    if source == "orboost":
         return list(boosting_partitions.split(name, partition))
     import partitions
 
     X, y, X_test, y_test = partitions.split("chu_partitions", name, partition)
-    mean, sd = X.mean(axis=0), X.std(axis=0)
-    sd = np.where(sd > 0, sd, 1.0)
     lowest = min(y.min(), y_test.min())
-    return [(X - mean) / sd, y - lowest, (X_test - mean) / sd, y_test - lowest]
+    parts = (boosting_partitions.standardised(part, X) for part in (X, X_test))
+    return [next(parts), y - lowest, next(parts), y_test - lowest]
 
 
 def run(cell: Cell) -> dict:
