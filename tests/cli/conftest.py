@@ -45,8 +45,8 @@ def fitted(run, trial, tmp_path_factory):
     """A model file and what the command said when it wrote it."""
     out = tmp_path_factory.mktemp("models") / "trial.skops"
     result = run(
-        "fit", trial, "--target", "effect", "--order", "low,mid,high", "--model", "linear",
-        "--drop", "weight", "--out", out,
+        "fit", trial, "--target", "effect", "--order", "low,mid,high", "--drop", "weight",
+        "--model", "linear", "--folds", 3, "--out", out,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     return out, result

@@ -13,7 +13,7 @@ import ordinality
 from ordinality import persist, workbench
 from ordinality.cli.options import MODELS, Names
 
-QUICK = ("--model", "linear")
+QUICK = ("--model", "linear", "--folds", "2")
 
 
 def fit(run, *args, **more):
