@@ -87,6 +87,27 @@ def test_pandas_and_polars_give_the_same_predictions(frame):
     np.testing.assert_array_equal(*proba)
 
 
+def test_counts_become_rows(frame):
+    problem, notes = problem_of(
+        frame, "effect", order=LEVELS, features=["dose"], counts="weight"
+    )
+    assert len(problem) == frame["weight"].sum()
+    assert problem.weights is None
+    expected = np.repeat(frame["dose"].to_numpy(), frame["weight"].to_numpy())
+    np.testing.assert_array_equal(problem.frame["dose"].to_numpy(), expected)
+    assert notes[-1] == "Repeated every row weight times."
+
+
+def test_counts_that_are_not_whole_are_refused(frame):
+    with pytest.raises(ValueError, match="dose holds .*; counts are whole numbers"):
+        problem_of(frame, "effect", order=LEVELS, features=["site"], counts="dose")
+    many = frame.with_columns(weight=np.full(len(frame), 10**6))
+    with pytest.raises(ValueError, match="weight adds up to 90,000,000 cases"):
+        problem_of(many, "effect", order=LEVELS, features=["site"], counts="weight")
+    with pytest.raises(ValueError, match="weights or counts, not both"):
+        problem_of(frame, "effect", order=LEVELS, weights="weight", counts="weight")
+
+
 def test_weights_reach_the_model(frame):
     options = {"order": LEVELS, "features": ["dose"]}
     plain, _ = problem_of(frame, "effect", **options)

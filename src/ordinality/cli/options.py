@@ -71,6 +71,7 @@ of_table = _stacked(
         "--drop", type=Names(), multiple=True, metavar="A,B", help="Columns to leave out."
     ),
     click.option("--weights", metavar="COLUMN", help="Column of row weights."),
+    click.option("--counts", metavar="COLUMN", help="Column of how many cases a row is."),
     click.option("--group", metavar="COLUMN", help="Rows of one group stay in one fold."),
     click.option("--wide", is_flag=True, help="Many more columns than rows are meant."),
 )

@@ -29,6 +29,7 @@ from .problem import Problem, folds, pipeline
 
 __all__ = ["NoOrderError", "Study", "problem_of", "study", "study_of"]
 
+MOST_CASES = 1_000_000  # rows that counts may add up to
 MOST_EFFECTS = 12  # columns whose effects are worked out, the most important first
 
 
@@ -136,6 +137,7 @@ def problem_of(
     features: Sequence[str] | None = None,
     drop: Iterable[str] = (),
     weights: str | None = None,
+    counts: str | None = None,
     group: str | None = None,
     wide: bool = False,
 ) -> tuple[Problem, tuple[str, ...]]:
@@ -153,6 +155,9 @@ def problem_of(
         Columns to learn from, columns to leave out.
     weights, group : str, optional
         Column of row weights; column of groups that folds must not part.
+    counts : str, optional
+        Column that says how many cases a row stands for. Each case becomes a row of its own,
+        so that folds part cases and not kinds of them.
     wide : bool, default=False
         Whether many more columns than rows are meant.
 
@@ -162,15 +167,19 @@ def problem_of(
     notes : tuple of str
         What was done with the table, as sentences.
     """
+    if weights is not None and counts is not None:
+        raise ValueError("state weights or counts, not both: a count is a weight already.")
     known = _table(table)
     task = tables.features_and_target(
-        known, target, features, drop, weights=weights, group=group, wide=wide
+        known, target, features, drop, weights=weights or counts, group=group, wide=wide
     )
     ranking = _ranking(task.y, target, task.order if order is None else order)
     problem = Problem(
         task.frame, task.y, ranking, task.encoder, task.weights, task.groups, target
     )
-    return problem, task.notes
+    if counts is None:
+        return problem, task.notes
+    return _cases(problem, counts), (*task.notes, f"Repeated every row {counts} times.")
 
 
 def study(table: Any, target: str, *, model: str = "auto", **options: Any) -> Study:
@@ -186,8 +195,9 @@ def study(table: Any, target: str, *, model: str = "auto", **options: Any) -> St
         A name of `MODELS`; ``"auto"`` tries several and takes the one with the least
         cross-validated ranked probability score.
     **options
-        ``order``, ``features``, ``drop``, ``weights``, ``group``, ``wide`` as `problem_of`
-        takes them; ``budget``, ``n_splits``, ``seed``, ``jobs``, ``tick`` as `study_of` does.
+        ``order``, ``features``, ``drop``, ``weights``, ``counts``, ``group``, ``wide`` as
+        `problem_of` takes them; ``budget``, ``n_splits``, ``seed``, ``jobs``, ``tick`` as
+        `study_of` does.
 
     Returns
     -------
@@ -314,6 +324,27 @@ def _table(table: Any) -> tables.Table:
     if isinstance(table, str | Path):
         return tables.read(table)
     return tables.Table(nw.from_native(table, eager_only=True))
+
+
+def _cases(problem: Problem, counts: str) -> Problem:
+    """A row for every case that a row stands for."""
+    times = problem.weights
+    assert times is not None  # the column was read as weights
+    if np.any(times != np.rint(times)) or times.sum() > MOST_CASES:
+        odd = times[times != np.rint(times)]
+        found = f"holds {odd[0]:g}" if odd.size else f"adds up to {times.sum():,.0f} cases"
+        raise ValueError(
+            f"{counts} {found}; counts are whole numbers of at most {MOST_CASES:,} in all. "
+            "State other numbers as weights."
+        )
+    at = np.repeat(np.arange(len(problem)), times.astype(np.int64))
+    return replace(
+        problem,
+        frame=problem.rows(at),
+        y=problem.y[at],
+        weights=None,
+        groups=None if problem.groups is None else problem.groups[at],
+    )
 
 
 def _ranking(y: np.ndarray, target: str, order: Sequence[Any] | None) -> Order:
