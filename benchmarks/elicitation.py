@@ -1,11 +1,11 @@
 """Questions chosen for what they tell against questions drawn at random.
 
-    python benchmarks/elicitation.py [--judges 30] [--only synthetic]
+    python benchmarks/elicitation.py [--judges 30] [--only synthetic] [--bits]
 
 A judge has a utility for each item and answers with noise whose standard deviation, on a
 difference, is 0.3 of that of the utilities: about one answer in fifteen to random questions is
-wrong. Both arms start from the same ten random comparisons, learn all parameters at 10, 20, 40,
-80 and 160 answers and take the others in by `update`. Accuracy is the share of all pairs in the
+wrong. All arms start from the same ten random comparisons, learn all parameters at 10, 20, 40,
+80, ... answers and take the others in by `update`. Accuracy is the share of all pairs in the
 right order.
 
 - *synthetic*: 100 items, four normal features; utilities are a draw from a Gaussian process of
@@ -14,9 +14,11 @@ right order.
   utilities are a draw from the posterior given the orders of 60 people of the survey, others
   for each judge.
 - *few*: as synthetic, with 25 items, so that there are four times as many answers to an item.
+- *many*: as synthetic, with 1000 items and up to 160 answers, by ten judges.
 
 A line per judge is appended to results/elicitation.jsonl; a second run does only what is
-missing. The curves are drawn to results/elicitation.svg.
+missing. The curves are drawn to results/elicitation.svg. With --bits it is the information that
+each question was expected to hold which is written, to results/elicitation_bits.jsonl.
 """
 
 from __future__ import annotations
@@ -32,14 +34,25 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 RESULTS = Path(__file__).parent / "results" / "elicitation.jsonl"
+BITS = RESULTS.with_name("elicitation_bits.jsonl")
 NOISE, START = 0.3, 10
-LEARN = {20, 40, 80, 160}
+LEARN = {20, 40, 80, 160, 320, 640}
+_LATE = [240, 320, 400, 480, 560, 640, 720, 800]
 COUNTS = {
-    "random": [10, 20, 30, 40, 60, 80, 100, 120, 140, 160, 180, 200],
-    "information": [10, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90, 100],
+    "random": [10, 20, 30, 40, 60, 80, 100, 120, 140, 160, 180, 200, *_LATE],
+    "information": [10, 15, 20, 25, 30, *range(40, 100, 10), *range(100, 201, 20)],
+    "order": [10, 15, 20, 25, 30, *range(40, 100, 10), *range(100, 321, 20)],
 }
-SETS = ("synthetic", "sushi", "few")
-TITLES = {"synthetic": "100 synthetic items", "sushi": "100 sushi", "few": "25 synthetic items"}
+LEVELS = [40, 60, 80, 100, 140, 200, 240, 320, 400, 480, 560, 640]  # random, in the report
+SETS = ("synthetic", "sushi", "few", "many")
+MOST, JUDGES = {"many": 160}, {"many": 10}  # answers and judges, where they are fewer
+COLOURS = {"order": "#b5482a", "information": "#c9a227", "random": "#4a6a8a"}
+TITLES = {
+    "synthetic": "100 synthetic items",
+    "sushi": "100 sushi",
+    "few": "25 synthetic items",
+    "many": "1000 synthetic items",
+}
 
 
 def synthetic(rng, n=100):
@@ -51,6 +64,10 @@ def synthetic(rng, n=100):
 
 def few(rng):
     return synthetic(rng, 25)
+
+
+def many(rng):
+    return synthetic(rng, 1000)
 
 
 def sushi(rng):
@@ -76,69 +93,134 @@ def accuracy(f, mean) -> float:
     return float(np.mean((f[i] > f[j]) == (mean[i] > mean[j])))
 
 
-def run(name: str, number: int) -> dict:
+def run(name: str, number: int, what) -> dict:
+    """A judge's row: `curve` or `bits` of all arms."""
     rng = np.random.default_rng([SETS.index(name), number])
-    X, f = {"synthetic": synthetic, "sushi": sushi, "few": few}[name](rng)
+    X, f = {"synthetic": synthetic, "sushi": sushi, "few": few, "many": many}[name](rng)
     row = {"set": name, "judge": number}
     state = rng.integers(2**32)
     for arm in COUNTS:
         began = time.process_time()
-        row[arm] = curve(X, f, arm, np.random.default_rng(state))
+        row[arm] = what(X, f, arm, np.random.default_rng(state), counts(name, arm))
         row[f"{arm} seconds"] = round(time.process_time() - began, 2)
     return row
 
 
-def curve(X, f, arm: str, rng) -> list[float]:
-    """Accuracy at each of the counts of an arm."""
-    from ordinality import PreferenceGP
-    from ordinality.elicitation import next_pair
+class Judge:
+    """Somebody with utilities f, who is asked about pairs and answers with noise."""
 
-    def answered(pairs):
-        gap = f[pairs[:, 0]] - f[pairs[:, 1]] + NOISE * f.std() * rng.normal(size=len(pairs))
+    def __init__(self, f, rng):
+        self.f, self.rng = f, rng
+
+    def answered(self, pairs):
+        noise = NOISE * self.f.std() * self.rng.normal(size=len(pairs))
+        gap = self.f[pairs[:, 0]] - self.f[pairs[:, 1]] + noise
         return np.where((gap > 0)[:, None], pairs, pairs[:, ::-1])
 
-    def drawn(count):
-        return np.array([rng.choice(len(f), 2, replace=False) for _ in range(count)])
+    def drawn(self, count):
+        n = len(self.f)
+        return np.array([self.rng.choice(n, 2, replace=False) for _ in range(count)])
 
-    asked = answered(drawn(START))
+
+def counts(name: str, arm: str) -> list[int]:
+    return [count for count in COUNTS[arm] if count <= MOST.get(name, 800)]
+
+
+def chosen(model, strategy: str, seed: int):
+    from ordinality.elicitation import next_pair
+
+    return next_pair(model, strategy, random_state=seed)
+
+
+def curve(X, f, arm: str, rng, counts) -> list[float]:
+    """Accuracy after each of so many answers."""
+    from ordinality import PreferenceGP
+
+    judge = Judge(f, rng)
+    asked = judge.answered(judge.drawn(START))
     model = PreferenceGP(X).fit(asked)
     found = [accuracy(f, model.utility().mean)]
-    for count in COUNTS[arm][1:]:
+    for count in counts[1:]:
         while len(asked) < count:
-            chosen = arm == "information"
-            further = answered(next_pair(model) if chosen else drawn(count - len(asked)))
+            if arm == "random":
+                pairs = judge.drawn(count - len(asked))
+            else:
+                pairs = chosen(model, arm, len(asked))
+            further = judge.answered(pairs)
             asked = np.concatenate([asked, further])
             model = model.fit(asked) if len(asked) in LEARN else model.update(further)
         found.append(accuracy(f, model.utility().mean))
     return found
 
 
-def stored() -> list[dict]:
-    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
+def bits(X, f, arm: str, rng, counts) -> list[float]:
+    """What each question was expected to tell when it was asked.
+
+    By a model that knows all parameters beforehand, from 1500 other answers. The first entry
+    is what the best question tells after a single answer: the most there is.
+    """
+    from ordinality import PreferenceGP
+    from ordinality.elicitation import information_gain
+
+    judge, other = Judge(f, rng), Judge(f, np.random.default_rng(0))
+    wise = PreferenceGP(X).fit(other.answered(other.drawn(1500)))
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    prior = wise.kernel_(Z) + wise.item_variance_ * np.eye(len(f))
+    model = PreferenceGP(
+        prior, "precomputed", noise=wise.noise_, item_effects=False, optimizer=None
+    ).fit(judge.answered(judge.drawn(1)))
+    every = np.column_stack(np.triu_indices(len(f), 1))
+    told = [round(float(information_gain(model, every).max()), 4)]
+    for count in range(1, 200):
+        start = arm == "random" or count < START
+        pairs = judge.drawn(1) if start else chosen(model, arm, count)
+        told.append(round(float(information_gain(model, pairs)[0]), 4))
+        model = model.update(judge.answered(pairs))
+    return told
+
+
+def stored(path=RESULTS) -> list[dict]:
+    lines = path.read_text().splitlines() if path.exists() else []
     return [json.loads(line) for line in lines]
 
 
 def report() -> None:
+    """How many chosen questions reach the accuracy of so many random ones, as a share.
+
+    Of mean curves, at the first crossing, between the counts on a straight line; standard
+    errors by drawing the judges anew 1000 times.
+    """
     for name in SETS:
-        rows = [row for row in stored() if row["set"] == name]
-        if not rows:
+        curves = {
+            arm: np.array([r[arm] for r in stored() if r["set"] == name]) for arm in COUNTS
+        }
+        n = len(curves["random"])
+        if not n:
             continue
-        means = {arm: np.mean([row[arm] for row in rows], axis=0) for arm in COUNTS}
-        print(f"\n{name}, {len(rows)} judges\n")
-        print("| random | accuracy | chosen reach it | share | chosen, half as many | ahead |")
+        print(f"\n{name}, {n} judges\n")
+        print("| random | accuracy | information | share | order | share |")
         print("|---|---|---|---|---|---|")
-        for k, count in enumerate(COUNTS["random"]):
-            half = COUNTS["information"].index(count // 2) if count >= 40 else None
-            if half is None:
-                continue
-            level = means["random"][k]
-            # The first time the mean curve gets there, between the counts on a straight line.
-            reached = first(COUNTS["information"], means["information"], level)
-            ahead = np.mean([r["information"][half] >= r["random"][k] for r in rows])
-            print(
-                f"| {count} | {level:.4f} | {reached:.0f} | {reached / count:.2f} | "
-                f"{means['information'][half]:.4f} | {ahead:.0%} |"
-            )
+        drawn = np.random.default_rng(0).integers(n, size=(1000, n))
+        for count in [level for level in LEVELS if level <= MOST.get(name, 800)]:
+            k = COUNTS["random"].index(count)
+            cells = [f"{count}", f"{curves['random'][:, k].mean():.4f}"]
+            for arm in ("information", "order"):
+                asked = counts(name, arm)
+                needed = reached(curves, asked, arm, k, np.arange(n))
+                again = [reached(curves, asked, arm, k, which) for which in drawn]
+                if not np.isfinite(needed):
+                    cells += [f"over {asked[-1]}", ""]
+                    continue
+                # Where judges drawn anew do not all get there, the error is not known.
+                known = np.all(np.isfinite(again))
+                error = f" ± {np.std(again) / count:.2f}" if known else ""
+                cells += [f"{needed:.0f}", f"{needed / count:.2f}{error}"]
+            print("| " + " | ".join(cells) + " |")
+
+
+def reached(curves, asked, arm: str, k: int, judges) -> float:
+    level = curves["random"][judges, k].mean()
+    return first(asked, curves[arm][judges].mean(axis=0), level)
 
 
 def first(counts, values, level) -> float:
@@ -159,37 +241,71 @@ def draw() -> None:
     matplotlib.rcParams["svg.hashsalt"] = "elicitation"  # the same file from the same numbers
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, 4, figsize=(12, 3.2), sharey=True, layout="constrained")
     for ax, name in zip(axes, SETS, strict=True):
         rows = [row for row in stored() if row["set"] == name]
-        for arm, colour in (("information", "#b5482a"), ("random", "#4a6a8a")):
+        for arm, colour in COLOURS.items():
             values = np.array([row[arm] for row in rows])
             if not len(values):
                 continue
             mean, error = values.mean(axis=0), values.std(axis=0) / np.sqrt(len(values))
-            ax.plot(COUNTS[arm], mean, color=colour, label=arm)
-            ax.fill_between(
-                COUNTS[arm], mean - error, mean + error, color=colour, alpha=0.2, lw=0
-            )
+            x = counts(name, arm)
+            ax.plot(x, mean, color=colour, label=arm)
+            ax.fill_between(x, mean - error, mean + error, color=colour, alpha=0.2, lw=0)
         ax.set(title=f"{TITLES[name]}, {len(rows)} judges", xlabel="answers")
     axes[0].set_ylabel("pairs in the right order")
     axes[0].legend(frameon=False)
     figure.savefig(RESULTS.with_suffix(".svg"), metadata={"Date": None})
 
 
+def report_bits() -> None:
+    """Bits told by so many random questions, and how many others would tell as much.
+
+    *Least* is their number if every one could tell what the best tells when nothing is known.
+    """
+    for name in SETS:
+        rows = [row for row in stored(BITS) if row["set"] == name]
+        if not rows:
+            continue
+        told = {arm: np.mean([row[arm] for row in rows], axis=0) for arm in COUNTS}
+        most = told["random"][0]
+        total = {arm: np.cumsum(values) for arm, values in told.items()}
+        print(f"\n{name}, {len(rows)} judges, at most {most:.2f} bits each\n")
+        print("| random | bits | least | share | information | share | order | share |")
+        print("|---|---|---|---|---|---|---|---|")
+        for count in (40, 60, 80, 100, 140, 200):
+            known = total["random"][count - 1]
+            cells = [
+                f"{count}",
+                f"{known:.1f}",
+                f"{known / most:.0f}",
+                f"{known / most / count:.2f}",
+            ]
+            for arm in ("information", "order"):
+                needed = 1 + np.searchsorted(total[arm], known)
+                cells += [f"{needed}", f"{needed / count:.2f}"]
+            print("| " + " | ".join(cells) + " |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--judges", type=int, default=30)
     parser.add_argument("--only", choices=SETS)
+    parser.add_argument("--bits", action="store_true", help="what questions told, instead")
     args = parser.parse_args()
-    done = {(row["set"], row["judge"]) for row in stored()}
-    names = [args.only] if args.only else SETS
-    cells = [(s, k) for k in range(1, args.judges + 1) for s in names if (s, k) not in done]
-    RESULTS.parent.mkdir(exist_ok=True)
-    with RESULTS.open("a") as file:
+    path, what = (BITS, bits) if args.bits else (RESULTS, curve)
+    done = {(row["set"], row["judge"]) for row in stored(path)}
+    names = [args.only] if args.only else SETS[:2] if args.bits else SETS
+    judges = {name: min(args.judges, JUDGES.get(name, args.judges)) for name in names}
+    cells = [(s, k) for k in range(1, args.judges + 1) for s in names if k <= judges[s]]
+    cells = [cell for cell in cells if cell not in done]
+    path.parent.mkdir(exist_ok=True)
+    with path.open("a") as file:
         for cell in cells:
-            file.write(json.dumps(run(*cell)) + "\n")
+            file.write(json.dumps(run(*cell, what)) + "\n")
             file.flush()
+    if args.bits:
+        return report_bits()
     report()
     draw()
 

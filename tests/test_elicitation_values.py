@@ -7,7 +7,7 @@ import pytest
 from scipy.special import entr
 from scipy.stats import logistic, norm
 
-from ordinality.elicitation import gains, questions
+from ordinality.elicitation import gains, order, questions
 from ordinality.elicitation.sampling import draws
 from ordinality.gp.comparisons import Symmetric
 
@@ -98,3 +98,52 @@ def test_an_unknown_answer_leaves_the_covariance_expected_of_it():
     answer = np.searchsorted(likelihood.thresholds, felt)
     within = sum(np.mean(answer == k) * np.cov(f[:, answer == k]) for k in range(3))
     np.testing.assert_allclose(pool.asked(0).cov, within, rtol=0, atol=0.02)
+
+
+# The order of all pairs
+
+
+@pytest.mark.parametrize("kind", LIKELIHOODS)
+def test_the_squared_slope_is_that_of_the_probabilities(kind):
+    likelihood = LIKELIHOODS[kind]
+    mean, variance = (np.array(x) for x in zip(*MOMENTS[:-1], strict=True))
+    h = 1e-4
+    up, down = (likelihood.proba(mean + step, variance) for step in (h, -h))
+    truth = np.sum(((up - down) / (2 * h)) ** 2 / likelihood.proba(mean, variance), axis=1)
+    np.testing.assert_allclose(order.exact_slope(likelihood, mean, variance), truth, rtol=1e-6)
+    rough = order.rough_slope(likelihood, mean, variance)
+    np.testing.assert_allclose(rough, truth, rtol=1e-6 if likelihood.link == "probit" else 0.2)
+
+
+def test_answers_that_are_known_have_no_slope():
+    far = np.array([60.0]), np.array([0.5])
+    for slope in (order.exact_slope, order.rough_slope):
+        assert slope(LIKELIHOODS["probit"], *far)[0] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_how_far_an_answer_is_felt_is_a_sum_over_all_pairs():
+    rng = np.random.default_rng(5)
+    half = rng.normal(size=(5, 5))
+    mean, cov = rng.normal(size=5), half @ half.T
+    asked, total = np.array([[0, 3], [4, 1]]), np.zeros(2)
+    for u in range(5):
+        for v in range(u):
+            variance = cov[u, u] + cov[v, v] - 2 * cov[u, v]
+            z = (mean[u] - mean[v]) / np.sqrt(variance)
+            worth = norm.pdf(z) ** 2 / (variance * norm.cdf(z) * norm.sf(z))
+            for k, (i, j) in enumerate(asked):
+                total[k] += worth * (cov[u, i] - cov[u, j] - cov[v, i] + cov[v, j]) ** 2
+    np.testing.assert_allclose(order.spread(mean, cov, asked), total, rtol=1e-12)
+
+
+def test_orders_that_are_known_are_worth_nothing():
+    mean, cov = np.array([0.0, 100.0, 300.0]), np.eye(3)
+    assert order.spread(mean, cov, np.array([[0, 1]]))[0] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_an_order_beside_many_is_worth_more_than_one_apart():
+    # 0 and 1 are far above the others: only the order of the two is open there.
+    mean, cov = np.array([8.0, 8.0, 0.0, 0.0, 0.0, 0.0]), 0.5 * np.eye(6)
+    apart, among = order.spread(mean, cov, np.array([[0, 1], [2, 3]]))
+    # Of the pairs that 2 or 3 is in, five are open, and four of them are moved half as far.
+    assert among / apart == pytest.approx(2.0, rel=1e-6)

@@ -7,8 +7,11 @@ are sifted three times, each time by something dearer and better:
    promise most for the strategy, half drawn at random from the others, for a pair is as good
    as the *difference* of its items, and standard deviations cannot tell which move together
    (given pairs are sifted likewise, by their value if all utilities were independent);
-2. all pairs of those, by a rough value from their joint covariance, down to a few thousand;
+2. all pairs of those, by a rough value from their joint covariance, down to a thousand;
 3. those by the exact value.
+
+What "order" values is felt by other items too. It looks at all of them, or at those few
+hundred, filled up by chance if fewer may be asked about.
 
 Several questions at once are taken one after another. Each is followed by the covariance as
 its answer, whatever it will be, is expected to leave it: a rank-one change. So the next one
@@ -25,12 +28,13 @@ import numpy as np
 
 from ..gp.comparisons import Symmetric
 from .gains import answers_of, best_of, exact_gain, openness, rough_gain
+from .order import exact_slope, order_bits, rough_slope, spread
 from .sampling import draws
 
 __all__ = ["next_pair"]
 
 _ITEMS = 400  # whose joint covariance is worked out: 80,000 pairs
-_PAIRS = 2000  # valued exactly
+_PAIRS = 1000  # valued exactly
 
 
 @dataclass(frozen=True)
@@ -71,11 +75,21 @@ class _Pool:
 Value = Callable[[_Pool, np.random.Generator], np.ndarray]
 
 
+def _order(pool: _Pool, rng: np.random.Generator) -> np.ndarray:
+    reach = spread(pool.mean, pool.cov, pool.place)
+    return order_bits(exact_slope(pool.likelihood, *pool.moments()), reach)
+
+
+def _order_roughly(pool: _Pool, rng: np.random.Generator) -> np.ndarray:
+    reach = spread(pool.mean, pool.cov, pool.place)
+    return order_bits(rough_slope(pool.likelihood, *pool.moments()), reach)
+
+
 def _information(pool: _Pool, rng: np.random.Generator) -> np.ndarray:
     return exact_gain(pool.likelihood, *pool.moments())
 
 
-def _roughly(pool: _Pool, rng: np.random.Generator) -> np.ndarray:
+def _information_roughly(pool: _Pool, rng: np.random.Generator) -> np.ndarray:
     return rough_gain(pool.likelihood, *pool.moments())
 
 
@@ -98,7 +112,8 @@ def _thompson(pool: _Pool, rng: np.random.Generator) -> np.ndarray:
 # How a strategy values pairs, how it does so roughly, and how many standard deviations make up
 # for one unit of mean utility in an item that is worth looking at.
 _STRATEGIES: dict[str, tuple[Value, Value, float]] = {
-    "information": (_information, _roughly, np.inf),
+    "order": (_order, _order_roughly, np.inf),
+    "information": (_information, _information_roughly, np.inf),
     "best": (_best, _best, 1.0),
     "thompson": (_thompson, _thompson, 2.0),
     "uncertainty": (_uncertainty, _uncertainty, np.inf),
@@ -107,7 +122,7 @@ _STRATEGIES: dict[str, tuple[Value, Value, float]] = {
 
 def next_pair(
     model: Any,
-    strategy: str = "information",
+    strategy: str = "order",
     candidates: Any = None,
     batch: int = 1,
     random_state: Any = None,
@@ -120,11 +135,13 @@ def next_pair(
     ----------
     model : PreferenceGP
         Fitted.
-    strategy : {"information", "best", "thompson", "uncertainty"}, default="information"
-        "information" asks where the answer tells most about all utilities, see
-        `information_gain`. "best" looks for the best item, see `expected_best`. "thompson"
-        does too, and sets the best of one draw of the utilities against the best of another.
-        "uncertainty" asks where the answer is most open, see `uncertainty`.
+    strategy : {"order", "information", "best", "thompson", "uncertainty"}, default="order"
+        "order" asks where the answer tells most about which is the better of any two items,
+        see `order_gain`. "information" asks where it tells most about all utilities, however
+        little they matter to the order, see `information_gain`. "best" looks for the best
+        item, see `expected_best`. "thompson" does too, and sets the best of one draw of the
+        utilities against the best of another. "uncertainty" asks where the answer is most
+        open, see `uncertainty`.
     candidates : array-like of int, shape (m, 2) or (q,), default=None
         Pairs that may be asked, or items of which any two may; None is any two of all.
     batch : int, default=1
@@ -158,7 +175,8 @@ def next_pair(
         raise ValueError(f"batch is {batch!r}; it must be a whole number from 1 on.")
     rng = np.random.default_rng(random_state)
     value, roughly, deviations = _STRATEGIES[strategy]
-    pool = _pool(model, likelihood, candidates, deviations, batch, rng)
+    witnesses = strategy == "order"
+    pool = _pool(model, likelihood, candidates, deviations, batch, witnesses, rng)
     if batch > len(pool.place):
         raise ValueError(
             f"batch is {batch}, but there are {len(pool.place)} different pairs to choose "
@@ -192,6 +210,7 @@ def _pool(
     candidates: Any,
     deviations: float,
     batch: int,
+    witnesses: bool,
     rng: np.random.Generator,
 ) -> _Pool:
     """Some hundred items, and all pairs of them that may be asked."""
@@ -215,8 +234,19 @@ def _pool(
             allowed = allowed[there]
         items, flat = np.unique(allowed, return_inverse=True)
         place = flat.reshape(-1, 2)
+    if witnesses:
+        every = _filled_up(items, len(mean), rng)
+        items, place = every, np.searchsorted(every, items)[place]
     mean, cov = model.posterior(items)
     return _Pool(items, mean, cov, place, likelihood)
+
+
+def _filled_up(items: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    """The items with all others, or with as many drawn from them as there is room for."""
+    others, room = np.setdiff1d(np.arange(n), items), max(_ITEMS - len(items), 0)
+    if len(others) > room:
+        others = rng.choice(others, room, replace=False)
+    return np.union1d(items, others)
 
 
 def _promising(promise: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
