@@ -1,16 +1,17 @@
-"""The two forms of the posterior against plain inverses and against one another."""
+"""The forms of the posterior against plain inverses and against one another."""
 
 import numpy as np
 import pytest
 
-from ordinality.gp import forms
+from ordinality.gp import canonical, forms
+from ordinality.gp.canonical import Canonical
 from ordinality.gp.design import Differences, Direct, Rows
 from ordinality.gp.forms import Dense, Whitened, prior_of
 from ordinality.kernels import Gaussian
 
 N, M = 150, 260  # a factor is divided by halves from 120 rows on
 
-each_form = pytest.mark.parametrize("form", [Dense, Whitened])
+each_form = pytest.mark.parametrize("form", [Dense, Whitened, Canonical])
 
 
 @pytest.fixture(scope="module")
@@ -97,11 +98,45 @@ def test_a_singular_prior_is_whitened_without_jitter(problem):
 
 
 def test_the_form_is_chosen_by_size():
-    K = np.eye(4)
-    few, many = (Differences([[0, 1]] * m, 4) for m in (6, 7))
-    assert isinstance(prior_of(few, K), Dense)
-    assert isinstance(prior_of(many, K), Whitened)
-    assert isinstance(prior_of(Direct(), K), Dense)
+    far, near = np.eye(4), np.ones((4, 4))  # from singular
+    taken = {
+        (name, m): type(prior_of(Differences([[0, 1]] * m, 4), K))
+        for name, K in (("far", far), ("near", near))
+        for m in (4, 5, 6, 7)
+    }
+    assert [taken["far", m] for m in (4, 5)] == [Dense, Canonical]
+    assert [taken["near", m] for m in (6, 7)] == [Dense, Whitened]
+    assert isinstance(prior_of(Direct(), far), Dense)
+
+
+def test_a_prior_is_inverted_only_where_that_leaves_digits():
+    many = Differences([[0, 1], [1, 2]] * 4, 3)
+    ones = np.ones((3, 3))
+    assert isinstance(prior_of(many, ones + np.eye(3), precision=1e4), Canonical)
+    assert isinstance(prior_of(many, ones + np.eye(3), precision=1e6), Whitened)  # sharp sites
+    assert isinstance(prior_of(many, ones + 1e-3 * np.eye(3)), Canonical)
+    assert isinstance(prior_of(many, ones + 1e-9 * np.eye(3)), Whitened)  # nearly singular
+    assert isinstance(prior_of(many, ones), Whitened)
+
+
+@pytest.mark.parametrize("share", [0.0, np.inf], ids=["full", "by rows"])
+def test_both_ways_to_the_gradient_lead_to_the_same(monkeypatch, problem, written_out, share):
+    rows, K, tau, _ = problem
+    monkeypatch.setattr(canonical, "_FULL", share)
+    zero = np.zeros(M)
+    found = Canonical.of(rows, K).given(tau).inverted().evidence_gradient(zero, zero)
+    np.testing.assert_allclose(-2.0 * found, written_out[2], rtol=0, atol=1e-10)
+
+
+def test_the_gradient_keeps_its_digits_where_there_is_little_noise(problem):
+    rows, K, tau, _ = problem
+    zero, tau = np.zeros(M), 1e4 * tau
+    one, other = (
+        form.of(rows, K).given(tau).inverted().evidence_gradient(zero, zero)
+        for form in (Dense, Canonical)
+    )
+    # The difference Lambda - Lambda Cov Lambda would be off by 3e-8 of it here.
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-10 * np.abs(one).max())
 
 
 def test_a_kernel_that_is_not_finite_is_refused_in_either_form(monkeypatch):

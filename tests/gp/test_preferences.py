@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from ordinality.gp import canonical, forms
 from ordinality.gp import ep as parallel
-from ordinality.gp import forms
 from ordinality.gp.comparisons import Several, Symmetric
 from ordinality.gp.design import Differences, Direct, Rows
 from ordinality.gp.evidence import ENGINES, Problem
@@ -17,21 +17,28 @@ from ordinality.kernels import Gaussian
 
 TIGHT = {"laplace": 1e-18, "ep": 1e-12, "variational": 1e-12}
 SMOOTH = 1.5 * Gaussian([1.0, 2.0])
-FORMS = {"m-form": np.inf, "n-form": 0.0}
+# Observations for each latent value, and digits of the prior, from which a form is taken.
+FORMS = {"m-form": (np.inf, 0.0), "n-form": (0.0, np.inf), "canonical": (0.0, 1e-7)}
 
 each_engine = pytest.mark.parametrize("engine", ENGINES)
 published_engine = pytest.mark.parametrize("engine", ["laplace", "ep"])
 published = pytest.mark.parametrize("case", [0, 1], ids=["m<n", "m>n"])
 
 
-@pytest.fixture(params=FORMS.values(), ids=FORMS)
+@pytest.fixture(params=FORMS)
 def each_form(request, monkeypatch):
     """All problems of the test in one form, whatever their size."""
-    monkeypatch.setattr(forms, "_TALL", request.param)
+    take(monkeypatch, request.param)
+
+
+def take(monkeypatch, form):
+    tall, condition = FORMS[form]
+    monkeypatch.setattr(forms, "_TALL", tall)
+    monkeypatch.setattr(canonical, "_CONDITION", condition)
 
 
 def in_form(monkeypatch, form, problem):
-    monkeypatch.setattr(forms, "_TALL", FORMS[form])
+    take(monkeypatch, form)
     return problem.evaluate(problem.theta)
 
 
@@ -191,9 +198,10 @@ def test_gradients_of_comparisons_are_exact(assert_gradient_is_exact, each_form,
 
 @each_engine
 @pytest.mark.parametrize("problem", [mixed, draw], ids=["mixed", "comparisons"])
-def test_both_forms_are_the_same_posterior(monkeypatch, engine, problem):
+@pytest.mark.parametrize("form", ["n-form", "canonical"])
+def test_all_forms_are_the_same_posterior(monkeypatch, engine, problem, form):
     problem = problem(engine)
-    one, other = (in_form(monkeypatch, form, problem) for form in FORMS)
+    one, other = (in_form(monkeypatch, each, problem) for each in ("m-form", form))
     assert one.value == pytest.approx(other.value, abs=1e-9)
     np.testing.assert_allclose(one.gradient, other.gradient, rtol=0, atol=1e-9)
     for name in ("tau", "nu", "mean", "var", "alpha", "cavity_mean", "cavity_var"):
@@ -210,9 +218,10 @@ def test_noise_and_kernel_variance_share_one_scale(each_form, engine):
 
 
 @each_engine
-def test_little_noise_leaves_the_forms_in_agreement(monkeypatch, engine):
+@pytest.mark.parametrize("form", ["n-form", "canonical"])
+def test_little_noise_leaves_the_forms_in_agreement(monkeypatch, engine, form):
     problem = draw(engine, m=25, likelihood=Symmetric.of(sigma=0.01), tol=1e-9, max_iter=2000)
-    one, other = (in_form(monkeypatch, form, problem) for form in FORMS)
+    one, other = (in_form(monkeypatch, each, problem) for each in ("m-form", form))
     assert one.approximation.converged
     assert other.approximation.converged
     assert one.value == pytest.approx(other.value, abs=1e-7)

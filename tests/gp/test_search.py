@@ -8,7 +8,9 @@ import pytest
 
 from ordinality.gp import search
 from ordinality.gp.ascent import curvature
-from ordinality.gp.evidence import CRITERIA, ENGINES
+from ordinality.gp.comparisons import Symmetric
+from ordinality.gp.design import Differences
+from ordinality.gp.evidence import CRITERIA, ENGINES, Problem
 from ordinality.gp.hyperpriors import Hyperprior, hyperprior
 from ordinality.gp.likelihoods import Ordinal
 from ordinality.gp.search import maximise
@@ -147,3 +149,18 @@ def test_a_search_cut_short_says_so(table):
     fit = maximise(table, coarse_to_fine=False, max_evaluations=7)
     assert not fit.converged
     assert fit.best.value > table.evaluate(table.theta).value
+
+
+def test_subsets_that_see_most_of_the_items_are_passed_over():
+    rng = np.random.default_rng(0)
+    X, left = rng.normal(size=(300, 2)), rng.integers(300, size=1500)
+    pairs = np.column_stack([left, (left + rng.integers(1, 300, size=1500)) % 300])
+    y = (X[pairs[:, 0], 0] > X[pairs[:, 1], 0] + 0.5 * rng.normal(size=1500)).astype(int)
+    kernel, likelihood = Gaussian(1.4), Symmetric.of(sigma=0.5)
+    problem = Problem(X, y, np.ones(1500), kernel, likelihood, design=Differences(pairs, 300))
+    assert problem.effort == 450
+    assert [len(s) for s in search._subsets(y, np.random.default_rng(0))] == [250, 612]
+    fit = maximise(problem)
+    assert [rows for rows, _ in fit.path] == [250, 1500]  # 612 pairs see nearly all items
+    direct = maximise(problem, coarse_to_fine=False, gain=1e-5)
+    assert fit.best.value == pytest.approx(direct.best.value, abs=0.02)

@@ -30,6 +30,9 @@ __all__ = ["PreferenceModel", "Utility", "turned"]
 _OWN = 0.3
 _ENTRIES = 10**7  # pairs times items learnt from, at once: some 300 megabytes
 _LARGE = 400  # rows of a factor from which learning goes coarse to fine
+# Tolerance of sites during the search. Evidence is off by its square; gradients by 1e-4 would
+# keep the search from seeing its end.
+_ROUGH = 1e-5
 
 
 class Utility(NamedTuple):
@@ -175,10 +178,19 @@ class PreferenceModel(Learner, ClassifierMixin, BaseEstimator):
             engine=self.inference, tol=self.tol, max_iter=self.max_iter, design=a.design(),
         )  # fmt: skip
 
+    def _learn(self, problem: Problem, coarse_to_fine: bool) -> Fit[Problem]:
+        """Search with sites that are settled roughly, and settle them well where it ends."""
+        if self.optimizer is None or self.inference == "laplace":  # which settles by squares
+            return super()._learn(problem, coarse_to_fine)
+        rough = replace(problem, tol=max(self.tol, _ROUGH))
+        fit = super()._learn(rough, coarse_to_fine)
+        with one_pool(len(problem.y)):
+            best = problem.evaluate(fit.best.theta, fit.best.start)
+        return replace(fit, problem=problem, best=best)
+
     def _is_large(self, problem: Problem) -> bool:
         """Whether subsets of the answers are much cheaper than all of them."""
-        side = min(len(problem.y), 1.5 * len(problem.X))
-        return side > _LARGE and not self._catalogue.gram
+        return problem.effort > _LARGE and not self._catalogue.gram
 
     def _settle(self, fit: Fit[Problem]) -> None:
         """Keep what was found, and what predicts."""

@@ -127,7 +127,9 @@ def ep(
     """
     weights = np.ones(len(y)) if weights is None else weights
     power = np.minimum(weights, 1.0) if np.any(weights < 1.0) else None
-    problem = _Problem(prior_of(design, K), likelihood, y, np.maximum(weights, 1.0), power)
+    copies = np.maximum(weights, 1.0)
+    prior = prior_of(design, K, likelihood.max_precision * np.max(copies))
+    problem = _Problem(prior, likelihood, y, copies, power)
     x = _first_sites(problem) if start is None else start
     ceiling = np.broadcast_to(likelihood.max_precision * likelihood.noise**2, len(y))
 

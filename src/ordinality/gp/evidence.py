@@ -20,6 +20,7 @@ from .ep import ep
 from .hyperpriors import Hyperprior
 from .inference import Approximation
 from .kernels import Kernel
+from .labels import Labels
 from .laplace import laplace
 from .likelihoods import Likelihood
 from .variational import variational
@@ -91,6 +92,13 @@ class Problem:
     def kinds(self) -> tuple[str, ...]:
         """What each entry of theta is."""
         return (*self.kernel.theta_kinds, *self.likelihood.theta_kinds)
+
+    @property
+    def effort(self) -> float:
+        """Rows of the matrices that an evaluation works on, about."""
+        m, n = len(self.y), len(self.X)
+        of_items = isinstance(self.design, Rows) and not isinstance(self.design, Labels)
+        return min(m, 1.5 * n) if of_items else m  # 1.5: where the two forms cost the same
 
     def subset(self, index: np.ndarray) -> Problem:
         """The same problem on some of the rows, solved less exactly."""

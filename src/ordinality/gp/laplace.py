@@ -70,7 +70,8 @@ def laplace(
     the error of the mode.
     """
     weights = np.ones(len(y)) if weights is None else weights
-    problem = _Problem(prior_of(design, K), likelihood, y, weights)
+    prior = prior_of(design, K, likelihood.max_precision * np.max(weights))
+    problem = _Problem(prior, likelihood, y, weights)
     alpha = np.zeros(len(y)) if start is None else start
     point = problem.at(problem.K @ alpha, alpha)
     converged, n_iter, decrement = False, 0, np.inf

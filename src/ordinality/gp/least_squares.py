@@ -120,6 +120,11 @@ class LeastSquares:
         likelihood = self.likelihood.with_theta(theta[k + 1 :])
         return self.kernel.with_theta(theta[:k]), float(np.exp(theta[k])), likelihood
 
+    @property
+    def effort(self) -> float:
+        """Rows of the matrices that an evaluation works on."""
+        return len(self.y)
+
     def subset(self, index: np.ndarray) -> LeastSquares:
         """The same problem on some of the rows."""
         X = self.X[np.ix_(index, index)] if self.kernel.inputs == "gram" else self.X[index]

@@ -31,7 +31,8 @@ class LatentPredictor:
     @classmethod
     def of(cls, design: Rows, K: np.ndarray, approximation: Approximation) -> LatentPredictor:
         """From a settled approximation."""
-        posterior = prior_of(design, K).given(approximation.tau).inverted()
+        tau = approximation.tau
+        posterior = prior_of(design, K, tau).given(tau).inverted()
         zero = np.zeros(len(design))
         G = -2.0 * posterior.evidence_gradient(zero, zero)
         return cls(design.gather(approximation.alpha), G)

@@ -27,6 +27,7 @@ _DIRECT = 400  # rows up to which there is nothing to gain
 _COARSEST = 250
 _GROWTH = 2.5
 _ROUGH = 1e-2  # nats that do not matter on a subset
+_CHEAPER = 0.7  # share of the effort from which a level costs as much as it saves
 
 
 class Learnable(Protocol):
@@ -42,6 +43,8 @@ class Learnable(Protocol):
     def theta(self) -> np.ndarray: ...
     @property
     def box(self) -> np.ndarray: ...
+    @property
+    def effort(self) -> float: ...
     def model(self, theta: np.ndarray) -> tuple[Any, ...]: ...
     def subset(self, index: np.ndarray) -> Self: ...
     def evaluate(self, theta: np.ndarray, start: Any = None) -> Any: ...
@@ -105,9 +108,11 @@ def maximise(
     """
     rng = np.random.default_rng(0) if rng is None else rng
     subsets = _subsets(problem.y, rng) if coarse_to_fine else []
-    levels = [problem.subset(index) for index in subsets] + [problem]
+    parts = [problem.subset(index) for index in subsets]
+    # A few comparisons see most of the items, and then cost what all of them do.
+    levels = [part for part in parts if part.effort < _CHEAPER * problem.effort] + [problem]
     box = problem.box
-    gains = [max(gain, _ROUGH)] * len(subsets) + [gain]
+    gains = [max(gain, _ROUGH)] * (len(levels) - 1) + [gain]
     first = levels[0]
     scale = _scale(first)
 

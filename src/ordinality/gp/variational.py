@@ -50,7 +50,8 @@ def variational(
 ) -> Approximation:
     """Variational posterior; ``log_evidence`` is its lower bound. Parameters as for `ep`."""
     weights = np.ones(len(y)) if weights is None else weights
-    prior, noise = prior_of(design, K), np.broadcast_to(likelihood.noise, len(y))
+    prior = prior_of(design, K, likelihood.max_precision * np.max(weights))
+    noise = np.broadcast_to(likelihood.noise, len(y))
     scale = np.concatenate([noise**2, noise])  # makes sites dimensionless
 
     def visit(x: np.ndarray) -> _Visit:
