@@ -31,7 +31,7 @@ def test_without_a_name_the_experiments_are_listed_with_how_far_they_are(run, fo
     assert "0/8" in listed.stdout
     assert str(folder) in listed.stderr.replace("\n", "")
     run("reproduce", "tiny/table-1", "--results", folder, "--sets", "calm")
-    data = json.loads(run("reproduce", "--results", folder, "--format", "json").stdout)
+    data = json.loads(run("reproduce", "--results", folder, "--json").stdout)
     assert [(line["done"], line["cells"]) for line in data] == [(4, 8)]
 
 

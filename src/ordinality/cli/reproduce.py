@@ -75,6 +75,7 @@ class Numbers(click.ParamType):
     show_default=True,
     help="Of the report.",
 )
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--out", metavar="FILE", help="Write the report here instead of printing it.")
 @click.option("--figure", metavar="FILE", help="Draw the figure, as .svg or .png.")
 @click.option("--page", metavar="FILE.md", help="Write the reports of all experiments.")
@@ -90,6 +91,7 @@ def reproduce(
     jobs: int,
     folder: str | None,
     kind: str,
+    as_json: bool,
     out: str | None,
     figure: str | None,
     page: str | None,
@@ -102,6 +104,7 @@ def reproduce(
     with the same command. The data sets are read from the data folder (see ordinality data).
     """
     home = Path(folder) if folder else _default_folder()
+    kind = "json" if as_json else kind
     check_output(page, ".md", force)
     if name is None or listing:
         return _write_page(page, home) if page else _list(home, kind)
