@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from joblib.externals import cloudpickle
 
 from ordinality.experiments.run import execute, processes, run, todo
 from ordinality.experiments.store import Store, cell_of
@@ -91,6 +92,15 @@ def test_specs_of_one_experiment_share_their_cells(store):
     assert len(todo(tiny.spec(slow=0.001).cells(), store)) == 4  # other settings, other cells
 
 
+@pytest.fixture
+def sent_whole():
+    """The tiny methods as code: other processes need not find the folder of the tests."""
+    cloudpickle.register_pickle_by_value(tiny)
+    yield
+    cloudpickle.unregister_pickle_by_value(tiny)
+
+
+@pytest.mark.usefixtures("sent_whole")
 def test_rows_do_not_depend_on_the_number_of_processes(store, tmp_path):
     two = run(tiny.spec(), Store(tmp_path / "two.jsonl"), jobs=2)
     assert numbers(two) == numbers(run(tiny.spec(), store))
