@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from joblib.externals import cloudpickle
+from joblib.externals.loky import get_reusable_executor
 
 from ordinality.experiments.run import execute, processes, run, todo
 from ordinality.experiments.store import Store, cell_of
@@ -93,14 +93,15 @@ def test_specs_of_one_experiment_share_their_cells(store):
 
 
 @pytest.fixture
-def sent_whole():
-    """The tiny methods as code: other processes need not find the folder of the tests."""
-    cloudpickle.register_pickle_by_value(tiny)
+def tests_found(monkeypatch):
+    """Fresh processes that find the tests, where the tiny methods are."""
+    monkeypatch.syspath_prepend(HERE.parents[1])
+    get_reusable_executor().shutdown(wait=True)
     yield
-    cloudpickle.unregister_pickle_by_value(tiny)
+    get_reusable_executor().shutdown(wait=True)
 
 
-@pytest.mark.usefixtures("sent_whole")
+@pytest.mark.usefixtures("tests_found")
 def test_rows_do_not_depend_on_the_number_of_processes(store, tmp_path):
     two = run(tiny.spec(), Store(tmp_path / "two.jsonl"), jobs=2)
     assert numbers(two) == numbers(run(tiny.spec(), store))
