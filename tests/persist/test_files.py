@@ -63,7 +63,7 @@ def test_nothing_is_replaced_unless_it_is_asked_for(model, path, rows):
     same(model, persist.load(path), rows[0])
 
 
-@pytest.mark.parametrize("where", ["write_bytes", "replace"])
+@pytest.mark.parametrize("where", ["builtins.open", "os.replace"])
 def test_nothing_half_written_is_left_behind(model, path, monkeypatch, where):
     path.write_text("the old one")
 
@@ -71,7 +71,7 @@ def test_nothing_half_written_is_left_behind(model, path, monkeypatch, where):
         raise OSError("no space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(*((Path, where) if where == "write_bytes" else ("os.replace",)), full)
+        patch.setattr(where, full)
         with pytest.raises(OSError, match="no space left"):
             persist.save(model, path, force=True)
     assert [file.name for file in path.parent.iterdir()] == [path.name]

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .speaking import bars, progress, results, show, show_json
+from .speaking import progress, results, show, show_bars, show_json
 
 __all__ = ["explain"]
 
@@ -71,16 +71,8 @@ def _show(
     summary: dict[str, Any], found: list[dict[str, Any]], levels: list[str], words: list[str]
 ) -> None:
     console = results()
-    for title, key in (("worse without it", "importance"), ("relevance", "relevance")):
-        values = summary.get(key) or {}
-        most = sorted(values, key=lambda name: -values[name])
-        drawn = bars(console, [values[name] for name in most])
-        if most:
-            rows = [
-                [name, f"{values[name]:.3g}", bar]
-                for name, bar in zip(most, drawn, strict=True)
-            ]
-            show(console, ["column", title, ""], rows)
+    show_bars(console, "worse without it", summary.get("importance") or {})
+    show_bars(console, "relevance", summary.get("relevance") or {})
     for one in found:
         titles = [one["column"], *(f"P(> {level})" for level in levels[:-1])]
         rows = [

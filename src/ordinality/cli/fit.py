@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import MODELS, as_argument, check_output, common, machine, of_table
-from .speaking import bars, number, progress, results, say, show, show_json, titles, warn
+from .speaking import (
+    number,
+    progress,
+    results,
+    say,
+    show,
+    show_bars,
+    show_json,
+    titles,
+    warn,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,8 +27,6 @@ if TYPE_CHECKING:
     from ordinality.workbench import Problem, Study
 
 __all__ = ["fit", "read_problem"]
-
-SHOWN = 12  # columns listed; the others only counted
 
 EXAMPLE = """\b
 Example:
@@ -213,17 +221,5 @@ def _show_choice(console: Console, found: Study) -> None:
 def _show_columns(console: Console, found: Study) -> None:
     from ordinality.workbench import relevance
 
-    for title, values in (
-        ("worse without it", found.choice.taken.importance),
-        ("relevance", relevance(found)),
-    ):
-        most = sorted(values, key=lambda name: -values[name])[:SHOWN]
-        if not most:
-            continue
-        drawn = bars(console, [values[name] for name in most])
-        rows = [
-            [name, f"{values[name]:.3g}", bar] for name, bar in zip(most, drawn, strict=True)
-        ]
-        show(console, ["column", title, ""], rows)
-        if len(values) > SHOWN:
-            console.print(f"and {len(values) - SHOWN} more that matter less\n")
+    show_bars(console, "worse without it", found.choice.taken.importance)
+    show_bars(console, "relevance", relevance(found))

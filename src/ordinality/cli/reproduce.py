@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from ordinality._files import put
 
 from .options import Names, check_output
 from .speaking import progress, results, say, show, show_json, warn
@@ -282,23 +284,15 @@ def _picture_suffix(path: str | None) -> str:
 def _draw(spec: Spec, rows: Any, path: str) -> None:
     from ordinality.experiments.figures import draw
 
-    def save(to: Path) -> None:
-        draw(spec, rows, to, kind=_picture_suffix(path)[1:])
-
-    _beside(path, save)
+    picture = io.BytesIO()
+    draw(spec, rows, picture, kind=_picture_suffix(path)[1:])
+    _put(path, picture.getvalue())
 
 
 def _write(path: str, text: str) -> None:
-    _beside(path, lambda to: to.write_text(text, encoding="utf-8"))
+    _put(path, text.encode())
 
 
-def _beside(path: str, write: Any) -> None:
-    """Write to a temporary file beside, then rename: there is never half a file."""
-    to = Path(path)
-    half = to.with_name(f".{to.name}.{os.getpid()}")
-    try:
-        write(half)
-        half.replace(to)
-    finally:
-        half.unlink(missing_ok=True)
-    say([f"Wrote {to}"])
+def _put(path: str, content: bytes) -> None:
+    put(Path(path), content)
+    say([f"Wrote {path}"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
-    "bars",
     "number",
     "progress",
     "results",
     "say",
     "show",
+    "show_bars",
     "show_json",
     "titles",
     "warn",
@@ -28,6 +28,7 @@ SHORT = {
     "ranked probability score": "ranked probability",
     "mean absolute error": "absolute error",
 }
+SHOWN = 12  # columns listed with bars; the others only counted
 BAR = 24  # columns of the terminal for the longest bar
 
 
@@ -64,11 +65,20 @@ def show(console: Console, titles: list[str], rows: Iterable[list[str]]) -> None
     console.print()
 
 
-def bars(console: Console, values: list[float]) -> list[str]:
-    """A bar for each value, the longest for the largest; negative ones have none."""
+def show_bars(console: Console, title: str, values: Mapping[str, float]) -> None:
+    """Columns with a bar for each value, the largest first; nothing if there are none."""
+    most = sorted(values, key=lambda name: -values[name])[:SHOWN]
+    if not most:
+        return
     ink = "#" if console.options.ascii_only else "█"
-    most = max([*values, 0.0])
-    return [ink * round(BAR * max(value, 0.0) / most) if most else "" for value in values]
+    unit = BAR / max(values[most[0]], 1e-300)  # nothing is above zero: no bars, no division
+    rows = [
+        [name, f"{values[name]:.3g}", ink * round(unit * max(values[name], 0.0))]
+        for name in most
+    ]
+    show(console, ["column", title, ""], rows)
+    if len(values) > SHOWN:
+        console.print(f"and {len(values) - SHOWN} more that matter less\n")
 
 
 def titles(scores: Iterable[str]) -> list[str]:

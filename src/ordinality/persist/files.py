@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import secrets
 import warnings
 import zipfile
 from collections.abc import Mapping
@@ -26,6 +25,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ordinality import __version__, estimators
+from ordinality._files import put
 
 from .trust import TRUSTED, ModelFileError, check_trees, check_types
 
@@ -86,7 +86,7 @@ def save(
     if path.exists() and not force:
         raise FileExistsError(f"{path} exists already; choose another name, or set force=True.")
     about = _description(model, summary)
-    _replace(path, _packed(model, about))
+    put(path, _packed(model, about))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -232,16 +232,6 @@ def _packed(model: Any, about: dict[str, Any]) -> bytes:
     with _opened(buffer, "the model") as archive:
         check_types(raw, _json(archive, SCHEMA, "the model"), "the model")
     return raw
-
-
-def _replace(path: Path, raw: bytes) -> None:
-    """Put bytes in a file's place all at once, so that nobody ever sees half of them."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        beside.write_bytes(raw)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 # ---------------------------------------------------------------- reading

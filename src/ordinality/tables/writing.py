@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
-import secrets
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from ordinality._files import put
 
 from .files import FORMATS, need_polars
 from .frames import TableError
@@ -101,15 +101,10 @@ def _content(frame: Any, suffix: str) -> bytes:
 
 
 def _put(path: Path, content: bytes) -> None:
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with open(beside, "xb") as file:
-            file.write(content)
-        os.replace(beside, path)
+        put(path, content)
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise TableError(
             f"{path} cannot be written ({reason}); choose another place or mend this one."
         ) from None
-    finally:
-        beside.unlink(missing_ok=True)

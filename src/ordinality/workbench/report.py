@@ -5,9 +5,7 @@ The pictures are drawn by `ordinality.display` and stand in the page as SVG.
 
 from __future__ import annotations
 
-import os
 import shlex
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import ordinality
+from ordinality._files import put
 
 from .assess import SCORES, row_scores
 from .models import BASELINES
@@ -66,15 +65,7 @@ def write_report(
     if path.exists() and not force:
         raise ValueError(f"{path} exists; --force replaces it.")
     page = report(found, model_file=model_file, tick=tick)
-    handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(page)
-        os.chmod(name, 0o644)  # mkstemp makes files that only their owner may read
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    put(path, page.encode())
 
 
 def report(
