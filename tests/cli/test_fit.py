@@ -113,6 +113,8 @@ def test_a_table_that_comes_along_is_called_by_its_name(run):
     refused = fit(run, "@whine", "--target", "rating")
     assert refused.exit_code == 2
     assert "wine" in refused.stderr
+    refused = fit(run, "@wine", "--target", "colour")
+    assert "@wine has no column 'colour'" in refused.stderr
 
 
 def test_brackets_in_names_and_labels_are_not_markup(run):

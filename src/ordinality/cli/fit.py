@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from .speaking import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ordinality.tables import Table
     from ordinality.workbench import Problem, Study
 
 __all__ = ["fit", "read_problem"]
@@ -78,8 +80,6 @@ def fit(
     comes along (ordinality data lists them), or - for standard input. Every column but the
     target is learnt from; text is encoded as categories, gaps are filled in and marked.
     """
-    from dataclasses import replace
-
     check_output(out, ".skops", force)
     check_output(report, ".html", force)
     problem, notes, source = read_problem(table, **options)
@@ -113,7 +113,7 @@ def read_problem(
     from ordinality import tables
     from ordinality.workbench import NoOrderError, problem_of
 
-    known = tables.read(_path(table))
+    known = _known(table)
     options = {
         "features": [*chain(*features)] if features else None,
         "drop": [*chain(*drop)],
@@ -142,12 +142,15 @@ def read_problem(
         raise ValueError(str(problem).replace("`levels`", "--order")) from None
 
 
-def _path(table: str) -> str:
+def _known(table: str) -> Table:
+    """The table at a path, or an embedded one, which goes by the name it was asked for by."""
+    from ordinality import tables
+
     if not table.startswith("@"):
-        return table
+        return tables.read(table)
     from ordinality.datasets import embedded_path
 
-    return str(embedded_path(table[1:]))
+    return replace(tables.read(embedded_path(table[1:])), source=table)
 
 
 def _keep(found: Study, out: str | None, report: str | None, force: bool) -> None:
