@@ -2,12 +2,13 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 
 from ordinality import LabelRankingSVM, PreferenceSVM
@@ -109,6 +110,25 @@ def test_linear_utilities_are_found_over_the_weights_of_the_features(films):
     assert model.n_iter_ < 50 < given.n_iter_
 
 
+def test_high_prices_are_no_trouble(films, recwarn):
+    items, pairs, answers, _ = films
+    for C in (1e3, 1e5):
+        model = PreferenceSVM(items, C, gamma=0.01, max_iter=30_000).fit(pairs, answers)
+        assert model.converged_
+        assert 0 <= model.duality_gap_ < 1e-3 * model.dual_objective_
+        linear = PreferenceSVM(items, C, "linear").fit(pairs, answers)
+        assert linear.converged_
+    assert not recwarn.list
+
+
+def test_a_function_that_is_no_kernel_still_gives_an_answer(films):
+    items, pairs, answers, _ = films
+    model = PreferenceSVM(items, 100.0, lambda X, Y: np.tanh(X @ Y.T - 1), max_iter=3000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert np.all(np.isfinite(model.fit(pairs, answers).utility()))
+
+
 def test_comparisons_are_learnt_and_generalise(films):
     items, pairs, answers, utility = films
     model = PreferenceSVM(items, 10.0).fit(pairs, answers)
@@ -195,6 +215,19 @@ def test_rankings_are_learnt(rankings):
     np.testing.assert_array_equal(np.sort(ranks, axis=1), np.tile(np.arange(1, 5), (60, 1)))
     top = model.predict_top(X)
     np.testing.assert_array_equal(ranks[np.arange(60), top], 1)
+
+
+def test_linear_rankings_are_found_over_the_weights_of_the_features(rankings, monkeypatch):
+    X, Y = rankings
+    model = LabelRankingSVM(2.0, "linear", standardize=False).fit(X, Y)
+    given = LabelRankingSVM(2.0, "precomputed", tol=1e-6).fit(X @ X.T, Y)
+    np.testing.assert_allclose(model.scores(X), given.scores(X @ X.T), atol=1e-3)
+    assert model.dual_objective_ == pytest.approx(given.dual_objective_, rel=1e-6)
+    assert model.n_iter_ < 50 < given.n_iter_
+    monkeypatch.setattr("ordinality.estimators._svm_pairs._MOST_BYTES", 1000)
+    rows = LabelRankingSVM(2.0, "linear", standardize=False, tol=1e-6).fit(X, Y)
+    np.testing.assert_allclose(rows.scores(X), model.scores(X), atol=1e-3)
+    assert rows.n_iter_ > 50
 
 
 def test_two_labels_are_an_ordinary_machine_without_bias(rankings):

@@ -93,3 +93,15 @@ def test_a_price_too_small_for_bands_is_refused(toolbox):
     X, y = toolbox.ordinal(30, 3, d=2)
     with pytest.raises(ValueError, match="C is too small for the sum of margins"):
         solve_linear(machine_terms("sum-of-margins", y, 3, 0.01), X)
+
+
+@pytest.mark.parametrize("C", [1e3, 1e5, 1e7])
+def test_many_separable_comparisons_are_solved_at_any_price(C):
+    rng = np.random.default_rng(0)
+    X, w = rng.normal(size=(1500, 20)), rng.normal(size=20)
+    X *= np.sign(X @ w)[:, None]
+    X = X[X @ w > 0.1]  # an objective far below the price of all slack
+    found = solve_linear(comparisons(np.full(len(X), C)), X)
+    assert found.report.converged
+    assert np.min(X @ found.weights) == pytest.approx(1.0, abs=1e-6)
+    assert found.primal == pytest.approx(found.objective, rel=1e-6)

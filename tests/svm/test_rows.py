@@ -122,3 +122,19 @@ def test_rows_of_features_are_their_products():
     np.testing.assert_allclose(rows.diag, np.diag(K))
     np.testing.assert_allclose(rows.times(beta), K @ beta)
     np.testing.assert_allclose(rows.times(beta, some), K[some] @ beta)
+
+
+def test_rows_are_had_together_unless_others_would_go_for_them():
+    kernel = Counted()
+    cache = RowCache(kernel.rows, 8 * 200 * 70)
+    cache.fetch(np.arange(0, 30))
+    cache.fetch(np.arange(100, 130))
+    wanted = np.array([3, 150, 0, 199])  # the first ones fetched would be the first to go
+    cache.fetch(np.arange(40, 50))
+    np.testing.assert_array_equal(cache.together(wanted), kernel.K[wanted])
+    assert_true_to(cache, kernel.K, np.arange(200))
+    most = np.arange(60, 95)
+    np.testing.assert_array_equal(cache.together(most), kernel.K[most])
+    assert cache.together(np.arange(36)) is None
+    whole = RowCache(KernelRows.of_matrix(kernel.K), 0)
+    np.testing.assert_array_equal(whole.together(np.arange(190)), kernel.K[:190])

@@ -13,6 +13,8 @@ from ..svm.rows import KernelRows
 
 __all__ = ["EdgeRows", "PairRows", "edges_of"]
 
+_MOST_BYTES = 2**28  # for features of edges; where they would take more, kernel rows are used
+
 
 class PairRows(KernelRows):
     """``K_vv' - K_vu' - K_uv' + K_uu'`` for pairs of items, v preferred to u.
@@ -96,7 +98,15 @@ class EdgeRows(KernelRows):
     ) -> None:
         self.inputs, self.at, self.better, self.worse = inputs, at, better, worse
         self.signs = np.eye(n_labels)[better] - np.eye(n_labels)[worse]
+        self.features = self._features(getattr(inputs, "features", None))
         super().__init__(self._block, 2.0 * inputs.diag[at])
+
+    def _features(self, X: np.ndarray | None) -> np.ndarray | None:
+        """Features of the edges, (m, L d), where the inputs have few enough."""
+        m, L = self.signs.shape
+        if X is None or L * X.shape[1] > m or 8 * m * L * X.shape[1] > _MOST_BYTES:
+            return None
+        return (self.signs[:, :, None] * X[self.at][:, None]).reshape(m, -1)
 
     def _block(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         block = self.signs[i] @ self.signs[j].T

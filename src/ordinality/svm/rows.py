@@ -155,6 +155,20 @@ class RowCache:
         self.stamp[-1] += 1
         self.stamp[freed] = self.stamp[-1]
 
+    def together(self, places: np.ndarray) -> np.ndarray | None:
+        """Several rows at once, (len(places), active); none if they would fill half the store.
+
+        Half, that others need not go for them.
+        """
+        if len(self.store) < len(self.slot) and 2 * len(places) > len(self.store):
+            return None
+        self.stamp[-1] += 1
+        here = self.slot[places]
+        self.stamp[here[here >= 0]] = self.stamp[-1]
+        if np.any(here < 0):
+            self.fetch(places[here < 0])
+        return self.store[self.slot[places]]
+
     @property
     def ahead(self) -> int:
         """How many rows to compute at a time: one where each costs another its place."""

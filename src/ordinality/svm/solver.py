@@ -1,4 +1,4 @@
-"""Solve a support vector machine in its dual: steps, kernel rows and shrinking put together."""
+"""Solve a support vector machine in its dual: steps, leaps, kernel rows and leaving out."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .face import climb
 from .rows import KernelRows, RowCache
 from .smo import CONVERGED, MISSING, brackets, place_all, steps, violations
 from .terms import Terms
@@ -16,6 +17,9 @@ __all__ = ["Report", "Solution", "check_price", "recover", "solve", "term_bracke
 _PERIOD = 1000  # steps between two looks at what can be left out
 _WORTH_IT = 0.8  # leave terms out when no more than this part of them stays
 _SMALL = 300  # terms; with fewer, leaving some out saves nothing
+_PACE = 300  # the same period where a leap may be taken then
+_LEAP = 100.0  # a leap of q terms pays after q**3 / (_LEAP terms) steps, by measurement
+_PUSH = 0.01  # part of the tolerance that a leap's ridge comes to at the dearest multiplier
 
 
 @dataclass(frozen=True)
@@ -136,8 +140,9 @@ def solve(
     """
     work = _Work(terms, rows, *_beginning(terms, start), RowCache(rows, cache_bytes))
     n_steps, looked, widened, within = 0, 0, False, work.tolerance(tol)
+    period, leapt = _PACE if terms.pinned else _PERIOD, 0
     while True:
-        budget = min(looked + _PERIOD, max_steps) - n_steps
+        budget = min(looked + period, max_steps) - n_steps
         outcome, missing, done, violation = work.steps(within, budget)
         n_steps += done
         over = outcome == CONVERGED or n_steps >= max_steps
@@ -154,6 +159,8 @@ def solve(
         else:
             looked = n_steps
             work.narrow()
+            if terms.pinned and work.leap(n_steps - leapt, within):
+                leapt = n_steps
     violation = max(work.violations()[1], 0.0)
     return _finished(work, Report(n_steps, violation, violation <= work.tolerance(tol)))
 
@@ -164,6 +171,11 @@ def _weights(terms: Terms, alpha: np.ndarray) -> np.ndarray:
 
 def _beginning(terms: Terms, start: Solution | None) -> tuple[np.ndarray, np.ndarray]:
     """A feasible point: an earlier one scaled to the new price, or the simplest."""
+    if start is not None and terms.pinned:
+        # No sums to keep: what was at its bound goes to the new one, the rest stays.
+        bound = start.alpha >= start.terms.upper
+        alpha = np.where(bound, terms.upper, np.minimum(start.alpha, terms.upper))
+        return alpha, np.zeros(1)
     if start is not None:
         ratio = np.max(terms.upper) / np.max(start.terms.upper) if terms.hinge else 1.0
         alpha = ratio * start.alpha
@@ -277,12 +289,33 @@ class _Work:
         if len(self._terms) < _SMALL:
             return
         keep = np.flatnonzero(self.violations()[0] >= 0)
-        if len(keep) > _WORTH_IT * len(self._terms):
-            return
+        if not len(keep) or len(keep) > _WORTH_IT * len(self._terms):
+            return  # none: what is left is for the steps to notice
         self._store()
         kept_rows = np.unique(self._arrays[0][keep])
         self.cache.narrow(kept_rows)
         self._activate(self._terms[keep], self._rows[kept_rows])
+
+    def leap(self, since: int, tol: float) -> bool:
+        """Move all terms between their bounds at once, if so many steps were as dear.
+
+        Only without thresholds: then each term has a row of its own and no sum to keep.
+        """
+        row, _, sign, target, upper, alpha = self._arrays
+        free = np.flatnonzero((alpha > 0.0) & (alpha < upper))
+        if not len(free) or since * _LEAP * len(alpha) < float(len(free)) ** 3:
+            return False
+        rows = self.cache.together(row[free])
+        if rows is None:
+            return False
+        slope = target[free] - self._f[row[free]]
+        ridge = _PUSH * tol / float(np.max(upper))
+        there = climb(rows[:, row[free]], alpha[free], slope, upper[free], ridge)
+        self._f += (there - alpha[free]) @ rows
+        alpha[free] = there
+        place_all(sign, target, upper, alpha, self._up, self._low)
+        self._hot[-1] = 0
+        return True
 
     def widen(self) -> None:
         """Bring back what was left out; its scores are computed anew."""

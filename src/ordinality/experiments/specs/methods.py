@@ -6,13 +6,14 @@ heavy is imported when a cell is computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinality.datasets import Split
+from ordinality.experiments.specs import machines
 from ordinality.experiments.specs.problems import Pairs
 
 __all__ = [
@@ -30,7 +31,6 @@ __all__ = [
 ]
 
 Errors = dict[str, Any]
-STEPS = 30_000  # of a support vector fit in a search: what is not done by then is judged as is
 ROUNDS = 2000
 # Rounds at which an ensemble's errors are noted: about 20, evenly in their logarithm.
 CHECKPOINTS = tuple(int(t) for t in np.unique(np.geomspace(1, ROUNDS, 22).round()))
@@ -51,7 +51,21 @@ def ordinal_gp(split: Split, seed: int, inference: str, **options: Any) -> Error
     """
     from ordinality.estimators import OrdinalGP
 
-    return _probable(OrdinalGP(inference=inference, random_state=seed, **options), split)
+    model = OrdinalGP(inference=inference, random_state=seed, **options)
+    exact = _probable(model, split)
+    narrow = _of_probabilities(_narrow_proba(model, split.X_test), model.levels_, split.y_test)
+    return exact | {f"{name}_narrow": value for name, value in narrow.items()}
+
+
+def _narrow_proba(model: Any, X: Any) -> NDArray[Any]:
+    """Probabilities by a predictive deviation divided by the square root of two.
+
+    Everything speaks for it that GPOR's tables were computed so: see the notes of their specs.
+    """
+    mean, variance = model.predict_latent(X)
+    likelihood = model.fit_.likelihood
+    narrow = replace(likelihood, noise=likelihood.noise / np.sqrt(2.0))
+    return np.asarray(narrow.proba(mean, variance / 2.0))
 
 
 def plsor(split: Split, seed: int, **options: Any) -> Errors:
@@ -86,17 +100,19 @@ def rounded(split: Split, seed: int) -> Errors:
 
 def _probable(model: Any, split: Split) -> Errors:
     """Fit and test a model that has probabilities."""
+    model.fit(split.X, split.y)
+    proba = model.predict_level_proba(split.X_test)
+    scores = _of_probabilities(proba, model.levels_, split.y_test)
+    return scores | _errors(model.predict(split.X_test), split.y_test)
+
+
+def _of_probabilities(proba: NDArray[Any], levels: NDArray[Any], y: NDArray[Any]) -> Errors:
+    """Errors of the most probable levels, and scores of the probabilities themselves."""
     from ordinality import metrics
 
-    model.fit(split.X, split.y)
-    levels, y = model.levels_, split.y_test
     seen = np.isin(y, levels)  # a level without training rows cannot be predicted
-    proba = model.predict_level_proba(split.X_test)
-    # The papers name the most probable level; the median is noted beside it.
-    median = _errors(levels[np.sum(np.cumsum(proba, axis=1)[:, :-1] < 0.5, axis=1)], y)
     return {
-        **_errors(model.predict(split.X_test), y),
-        **{f"{name}_median": value for name, value in median.items()},
+        **_errors(levels[proba.argmax(axis=1)], y),
         "log_score": metrics.log_score(y[seen], proba[seen], levels=levels),
         "rps": metrics.ranked_probability_score(y[seen], proba[seen], levels=levels),
     }
@@ -129,9 +145,9 @@ def ordinal_svm(split: Split, seed: int, constraints: str) -> Errors:
     found: Errors = {}
     for error in ("zero_one", "mae"):
         model = OrdinalSVMCV(
-            constraints=constraints, scoring=error, search_max_iter=STEPS, standardize=False,
-            levels=list(range(int(max(y.max(), y_test.max())) + 1)), calibration_folds=None,
-            random_state=seed,
+            constraints=constraints, scoring=error, search_max_iter=machines.STEPS,
+            standardize=False, levels=list(range(int(max(y.max(), y_test.max())) + 1)),
+            calibration_folds=None, random_state=seed,
         ).fit(split.X, y)  # fmt: skip
         found[error] = _errors(model.predict(split.X_test), y_test)[error]
     return {**found, "C": model.C_, "kappa": 2 * model.gamma_}
@@ -237,46 +253,24 @@ def comparisons_svm(pairs: Pairs, seed: int, kernel: str = "rbf") -> Errors:
     """
     from ordinality.estimators import PreferenceSVM
 
-    folds = np.random.default_rng([5, seed]).permutation(len(pairs.train)) % 5
-
     def machine(C: float, kappa: float | None) -> Any:
         width: dict[str, Any] = {} if kappa is None else {"gamma": kappa / 2}
-        return PreferenceSVM(pairs.X, C, kernel, max_iter=STEPS, **width)
+        return PreferenceSVM(pairs.X, C, kernel, max_iter=machines.STEPS, **width)
 
-    def right(C: float, kappa: float | None) -> float:
-        shares = []
-        for fold in range(5):
-            kept, left = pairs.train[folds != fold], pairs.train[folds == fold]
-            model = machine(C, kappa).fit(kept)
-            shares.append(np.mean(model.predict(left) == 1))
-        return float(np.mean(shares))
+    def linear(Cs: NDArray[Any], kappa: float | None) -> NDArray[Any]:
+        kept = [pairs.train[folds != fold] for fold in range(machines.FOLDS)]
+        left = [pairs.train[folds == fold] for fold in range(machines.FOLDS)]
+        both = list(zip(kept, left, strict=True))
+        return np.array(
+            [np.mean([machine(C, None).fit(a).score(b) for a, b in both]) for C in Cs]
+        )
 
-    C, kappa = _searched(right, with_kappa=kernel == "rbf")
+    folds = machines.folds_of(len(pairs.train), seed)
+    shares = machines.pair_shares(pairs, seed) if kernel == "rbf" else linear
+    C, kappa = machines.searched(shares, with_kappa=kernel == "rbf")
     model = machine(C, kappa).fit(pairs.train)
-    return {"pair_error": float(np.mean(model.predict(pairs.test) != 1)), "C": C}
-
-
-def _searched(
-    right: Callable[[float, float | None], float], *, with_kappa: bool
-) -> tuple[float, float | None]:
-    """Chu & Ghahramani (2005, ICML): whole powers of ten, then steps of 0.2 around the best.
-
-    Of equally good points the smallest C is taken, then the smallest kappa.
-    """
-    log_C, log_kappa = np.arange(-2.0, 5.0), np.arange(-3.0, 4.0)
-    best: tuple[float, float | None] = (0.0, None)
-    fine = 0.2 * np.arange(-4, 5)
-    for stage in range(2):
-        if stage:
-            log_C = np.log10(best[0]) + fine
-            log_kappa = np.log10(best[1]) + fine if best[1] is not None else log_kappa
-        points = [
-            (float(10.0**c), float(10.0**k) if with_kappa else None)
-            for c in log_C
-            for k in (log_kappa if with_kappa else [0.0])
-        ]
-        best = points[int(np.argmax([right(C, kappa) for C, kappa in points]))]
-    return best
+    found = {"pair_error": float(np.mean(model.predict(pairs.test) != 1)), "C": C}
+    return found if kappa is None else {**found, "kappa": kappa}
 
 
 # ------------------------------------------------------------------------------ labels
@@ -308,38 +302,16 @@ def classes_svm(split: Split, seed: int) -> Errors:
     """
     from ordinality.estimators import LabelRankingSVM
 
-    folds = np.random.default_rng([5, seed]).permutation(len(split.y)) % 5
-
-    def machine(C: float, kappa: float | None) -> Any:
-        return LabelRankingSVM(C, gamma=(kappa or 1.0) / 2, max_iter=STEPS)
-
-    def right(C: float, kappa: float | None) -> float:
-        shares = []
-        for fold in range(5):
-            model = machine(C, kappa).fit(split.X[folds != fold], split.y[folds != fold])
-            scores, own = _scores(model, split.X[folds == fold], split.y[folds == fold])
-            shares.append(1 - _pref_error(scores, own))
-        return float(np.mean(shares))
-
-    C, kappa = _searched(right, with_kappa=True)
-    return _of_classes(machine(C, kappa).fit(split.X, split.y), split) | {"C": C}
+    C, kappa = machines.searched(machines.class_shares(split, seed), with_kappa=True)
+    model = LabelRankingSVM(C, gamma=(kappa or 1.0) / 2, max_iter=machines.STEPS)
+    return _of_classes(model.fit(split.X, split.y), split) | {"C": C, "kappa": kappa}
 
 
 def _of_classes(model: Any, split: Split) -> Errors:
-    scores, own = _scores(model, split.X_test, split.y_test)
+    scores, own = model.scores(split.X_test), np.searchsorted(model.classes_, split.y_test)
     wrong = scores.argmax(axis=1) != own
-    return {"label_error": float(np.mean(wrong)), "pref_error": _pref_error(scores, own)}
-
-
-def _scores(model: Any, X: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Scores of all classes, and the column of the true one."""
-    return model.scores(X), np.searchsorted(model.classes_, y)
-
-
-def _pref_error(scores: NDArray[Any], own: NDArray[Any]) -> float:
-    """Share of the other classes that score as high as the true one."""
-    true = np.take_along_axis(scores, own[:, None], axis=1)
-    return float((np.sum(scores >= true, axis=1) - 1).mean() / (scores.shape[1] - 1))
+    error = machines.preference_error(scores, own)
+    return {"label_error": float(np.mean(wrong)), "pref_error": error}
 
 
 def rankings_gp(problem: Split, seed: int, inference: str = "laplace") -> Errors:
@@ -373,10 +345,11 @@ def rankings_svm(problem: Split, seed: int, C: float | None = None) -> Errors:
     def machine(C: float) -> Any:
         return LabelRankingSVM(C, "linear", standardize=False, max_iter=200_000)
 
-    def right(C: float, kappa: float | None) -> float:
-        return float(cross_val_score(machine(C), problem.X, problem.y, cv=5).mean())
+    def shares(Cs: NDArray[Any], kappa: float | None) -> NDArray[Any]:
+        of_folds = [cross_val_score(machine(C), problem.X, problem.y, cv=5) for C in Cs]
+        return np.mean(of_folds, axis=1)
 
-    chosen = C if C is not None else _searched(right, with_kappa=False)[0]
+    chosen = C if C is not None else machines.searched(shares, with_kappa=False)[0]
     model = machine(chosen).fit(problem.X, problem.y)
     return _of_rankings(model, problem) | {"C": chosen}
 
