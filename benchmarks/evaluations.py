@@ -8,6 +8,9 @@ thresholds 2 % apart), as in an optimiser's step; least squares iterates nothing
 two are the same. Memory is the peak of NumPy's allocations during one evaluation in n x n
 arrays, the kernel matrix included. Units and evaluations alternate, and the quickest of each is
 taken, so that a busy machine disturbs the ratio least.
+
+Threads are held as in a fit: one below 800 rows however many there are, for evaluations and for
+the unit beside them.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import lapack
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from ordinality.estimators._threads import one_pool
 from ordinality.gp.arrays import workspace
@@ -97,7 +100,8 @@ def measure(n: int, engine: str) -> str:
     tracemalloc.stop()
     bars = BARS.get(engine, ((np.nan, np.nan),) * 2)[n >= 500]
     return (
-        f"| {n} | {engine} | {one * 1e3:.2f} | {cold / one:.2f} {_iterations(base)}| "
+        f"| {n} | {_threads()} | {engine} | {one * 1e3:.2f} | "
+        f"{cold / one:.2f} {_iterations(base)}| "
         f"{bars[0]} | {warm / one:.2f} {_iterations(p.evaluate(near, start))}| {bars[1]} | "
         f"{peak:.1f} |"
     )
@@ -107,17 +111,24 @@ def _iterations(evaluation: Evaluation | Score) -> str:
     return "" if isinstance(evaluation, Score) else f"({evaluation.approximation.n_iter}) "
 
 
+def _threads() -> int:
+    """Threads of the BLAS that factorises: the most that any of them has."""
+    return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=None)
     parser.add_argument("--sizes", default="200,500,1000,2000")
     parser.add_argument("--engines", default="laplace,ep,variational,least-squares")
     args = parser.parse_args()
-    print("| n | engine | unit ms | cold (iterations) | bar | warm | bar | peak n x n |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(
+        "| n | threads | engine | unit ms | cold (iterations) | bar | warm | bar | peak n x n |"
+    )
+    print("|---|---|---|---|---|---|---|---|---|")
     for n in map(int, args.sizes.split(",")):
         for engine in args.engines.split(","):
-            with threadpool_limits(args.threads, user_api="blas"), one_pool(), workspace():
+            with threadpool_limits(args.threads, user_api="blas"), one_pool(n), workspace():
                 print(measure(n, engine), flush=True)
 
 

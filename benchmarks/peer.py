@@ -5,6 +5,7 @@ NumPy and SciPy.
 """
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -27,13 +28,16 @@ class Fit(NamedTuple):
 def work(fits):
     """Run the worker: ``method problem.npz result.json`` on the command line."""
     method, source, target = sys.argv[1:]
+    started = float(os.environ["PEER_STARTED"])
     with np.load(source) as problem:
         X, y, X_test, y_test = (problem[key] for key in ("X", "y", "X_test", "y_test"))
+    before = time.time() - started
     fit = fits[method](X, y, int(y_test.max()) + 1)
     seconds, cpu_seconds = fit.cost - fit.compiling
     row = {
         "seconds": seconds,
         "seconds_with_compiling": fit.cost[0],
+        "seconds_of_process": before + fit.cost[0],  # start of Python, imports, first fit
         "cpu_seconds": cpu_seconds,  # without compiling; other people's work does not change it
         "iterations": fit.iterations,
         "nlpl": float(-np.mean(fit.log_likelihood(X_test, y_test))),

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import ordinality
 from ordinality import _math
-from ordinality._jit import loop
+from ordinality._jit import leaf, loop
 from ordinality._math import LOGIT, PROBIT
 from ordinality.gp import quadrature
 
@@ -171,6 +171,160 @@ print(half(3.0), half.compiled.stats.cache_path)
 def test_a_loop_is_cached_where_it_can_be():
     assert square(2.0) == 4.0
     assert Path(square.compiled.stats.cache_path).is_dir()
+
+
+# ------------------------------------------------------------ leaves: code without numba
+
+LEAVES = """
+from ordinality._jit import leaf
+
+
+@leaf("f8[:, ::1], f8[::1, :], i8[::1], f8")
+def weigh(by_rows, by_columns, counts, scale):
+    for i in range(by_rows.shape[0]):
+        for j in range(by_rows.shape[1]):
+            by_columns[i, j] = scale * counts[j] * by_rows[i, j]
+"""
+WEIGH = """
+import sys
+sys.path.insert(0, {folder!r})
+import numpy as np
+from leaves import weigh
+x, counts = np.arange(6.0).reshape(2, 3), np.array([1, 2, 3])
+out = np.zeros((2, 3), order="F")
+weigh(x, out, counts, 0.5)
+print(np.array_equal(out, 0.5 * counts * x), "numba" in sys.modules)
+"""
+
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="keeps object files there alone")
+
+
+@pytest.fixture
+def leaves(tmp_path):
+    """A call of a leaf in a fresh process, and the folder of its module."""
+    (tmp_path / "leaves.py").write_text(LEAVES)
+
+    def call(**environment):
+        return run(WEIGH.format(folder=str(tmp_path)), NUMBA_CACHE_DIR="", **environment)
+
+    call.folder = tmp_path
+    call.kept = lambda: list(tmp_path.glob("__pycache__/*.o"))
+    return call
+
+
+@LINUX
+def test_a_leaf_needs_numba_the_first_time_only(leaves):
+    assert leaves() == ["True", "True"]
+    assert [path.name.partition("-")[0] for path in leaves.kept()] == ["leaves.weigh"]
+    assert leaves() == ["True", "False"]
+
+
+@LINUX
+def test_a_leaf_is_compiled_anew_when_its_source_has_changed(leaves):
+    leaves()
+    (leaves.folder / "leaves.py").write_text(LEAVES.replace("scale *", "2.0 * scale *"))
+    assert leaves() == ["False", "True"]
+    assert len(leaves.kept()) == 1
+    assert leaves() == ["False", "False"]
+
+
+@LINUX
+@pytest.mark.parametrize("damage", [b"", b"x" * 64, b"not machine code"])
+def test_a_damaged_file_of_a_leaf_is_replaced(leaves, damage):
+    leaves()
+    (path,) = leaves.kept()
+    whole = path.read_bytes()
+    path.write_bytes(damage + whole[len(damage) : -10])
+    assert leaves() == ["True", "True"]
+    assert path.stat().st_size == len(whole)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="hides no folder by these variables")
+def test_a_leaf_works_where_nothing_can_be_kept(leaves):
+    (leaves.folder / "__pycache__").write_text("a file in the folder's place stops even root")
+    nowhere = os.path.join(os.devnull, "cache")
+    assert leaves(HOME=nowhere, XDG_CACHE_HOME=nowhere) == ["True", "True"]
+
+
+@LINUX
+def test_a_leaf_is_kept_with_the_user_where_its_folder_is_closed(leaves, tmp_path):
+    (leaves.folder / "__pycache__").write_text("a file in the folder's place stops even root")
+    cache = tmp_path / "cache"
+    assert leaves(XDG_CACHE_HOME=str(cache)) == ["True", "True"]
+    assert [path.suffix for path in (cache / "ordinality").iterdir()] == [".o"]
+    assert leaves(XDG_CACHE_HOME=str(cache)) == ["True", "False"]
+
+
+def test_a_leaf_runs_as_python_where_compiling_is_switched_off(leaves):
+    assert leaves(NUMBA_DISABLE_JIT="1")[0] == "True"
+    assert leaves.kept() == []
+
+
+@leaf("f8[::1, :], f8")
+def stretch(x, factor):
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            x[i, j] *= factor
+
+
+@leaf("f8[::1]")
+def centre(x):
+    x -= np.full(1, x.mean())
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.arange(6.0).reshape(2, 3).copy("F"),
+        np.arange(6.0).reshape(2, 3),
+        np.arange(24.0).reshape(4, 6)[::2, ::2],
+        np.arange(6.0, dtype=np.float32).reshape(2, 3),
+        np.zeros((0, 3)),
+    ],
+    ids=["as stated", "by rows", "strided", "of other numbers", "empty"],
+)
+def test_a_leaf_takes_arrays_of_any_layout_and_type(x):
+    expected = 1.5 * x
+    assert stretch(x, 1.5) is None
+    assert_allclose(x, expected)
+
+
+def test_a_leaf_that_makes_an_array_works_but_by_way_of_numba():
+    x = np.array([1.0, 2.0, 6.0])
+    centre(x)
+    assert_allclose(x, [-2.0, -1.0, 3.0])
+    assert centre._called is centre.compiled
+
+
+def test_a_loop_may_call_a_leaf():
+    @loop
+    def twice(x):
+        stretch(x, 2.0)
+
+    x = np.ones((2, 2), order="F")
+    twice(x)
+    assert_allclose(x, 2.0)
+
+
+def test_a_leaf_with_too_few_arguments_says_so():
+    with pytest.raises(TypeError):
+        stretch(np.ones((2, 2), order="F"))
+
+
+@LINUX
+def test_a_fit_of_the_default_model_does_without_numba():
+    code = """
+import sys
+import numpy as np
+from ordinality import OrdinalGP
+X = np.linspace(0.0, 1.0, 30)[:, None]
+model = OrdinalGP().fit(X, np.digitize(X[:, 0], [0.3, 0.7]))
+model.predict_proba(X)
+print("numba" in sys.modules)
+"""
+    run(code)  # which compiles what is not yet
+    assert run(code) == ["False"]
 
 
 # ------------------------------------------------------------ the numbers of Python

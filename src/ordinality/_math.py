@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from ._jit import loop
+from ._jit import leaf, loop
 
 __all__ = ["JET", "LOGIT", "PROBIT", "blurred_jets", "interval_jets", "point_jet"]
 
@@ -78,32 +78,39 @@ def interval_jets(
     >>> float(jets[0, 0])  # log(Phi(11) - Phi(10)); the naive difference has 3 digits left
     -53.2313102255...
     """
-    return _interval_jets(link, lower, upper, latent, noise)
-
-
-@loop
-def _interval_jets(link, lower, upper, latent, noise):
     jets = np.empty((JET, latent.size))
-    for i in range(latent.size):
-        point_jet(link, lower[i], upper[i], latent[i], noise, jets[:, i])
+    _interval_jets(link, lower, upper, latent, noise, jets)
     return jets
 
 
-@loop
-def blurred_jets(lower, upper, mean, var, noise):
+@leaf("i8, f8[::1], f8[::1], f8[::1], f8, f8[:, ::1]")
+def _interval_jets(link, lower, upper, latent, noise, jets):
+    for i in range(latent.size):
+        point_jet(link, lower[i], upper[i], latent[i], noise, jets[:, i])
+
+
+def blurred_jets(
+    lower: np.ndarray, upper: np.ndarray, mean: np.ndarray, var: np.ndarray, noise: float
+) -> np.ndarray:
     """Jets of log E[p] over a latent value ~ N(mean, var), normal noise; (12, n).
 
     Blurring adds ``var`` to the squared noise, nothing else. The last row is the variance of
     the latent value given the level, in units of ``var``, free of cancellation.
     """
     jets = np.empty((JET + 1, mean.size))
+    _blurred_jets(lower, upper, mean, var, noise, jets)
+    return jets
+
+
+@leaf("f8[::1], f8[::1], f8[::1], f8[::1], f8, f8[:, ::1]")
+def _blurred_jets(lower, upper, mean, var, noise, jets):
     for i in range(mean.size):
         wide2 = noise**2 + var[i]
         wide = math.sqrt(wide2)
         k2 = _normal_jet(lower[i], upper[i], mean[i], wide, jets[:, i])
         jets[JET, i] = (noise**2 + var[i] * k2) / wide2
-        jets[8:JET, i] *= noise**2 / wide2  # d log(wide) / d log(noise)
-    return jets
+        for j in range(8, JET):
+            jets[j, i] *= noise**2 / wide2  # d log(wide) / d log(noise)
 
 
 @loop
@@ -235,22 +242,26 @@ def _narrow(w, c):
 def _tail(l, w, c):  # noqa: E741
     """The interval lies at l > 0: quadrature in t = x - l, as deep as the mass reaches."""
     depth = min(w, 2.0 * _TAIL_DEPTH / (l + math.sqrt(l * l + 2.0 * _TAIL_DEPTH)))
-    i0 = i1 = 0.0
-    mass = np.empty(_TAIL_X.size)
+    # Moments about a guess of the mean (that of an exponential cut off at the depth), near
+    # enough for nothing to cancel when they are moved to the mean itself.
+    rate = 0.5 * (l + math.sqrt(l * l + 4.0))
+    guess = 1.0 / rate - depth / math.expm1(min(rate * depth, 700.0))
+    i0 = i1 = i2 = i3 = i4 = 0.0
     for j in range(_TAIL_X.size):
         x = _TAIL_X[j]
         t = depth * x * x  # nodes crowd at the near boundary, where the mass is
-        mass[j] = 2.0 * x * _TAIL_W[j] * math.exp(-(l + 0.5 * t) * t)
-        i0 += mass[j]
-        i1 += mass[j] * t
-    mean = i1 / i0
-    k2 = k3 = m4 = 0.0
-    for j in range(_TAIL_X.size):
-        d = depth * _TAIL_X[j] ** 2 - mean
-        k2 += mass[j] * d**2
-        k3 += mass[j] * d**3
-        m4 += mass[j] * d**4
-    k2, k3, k4 = k2 / i0, k3 / i0, m4 / i0 - 3.0 * (k2 / i0) ** 2
+        d = t - guess
+        mass = 2.0 * x * _TAIL_W[j] * math.exp(-(l + 0.5 * t) * t)
+        i0 += mass
+        i1 += mass * d
+        i2 += mass * d**2
+        i3 += mass * d**3
+        i4 += mass * d**4
+    e, m2, m3, m4 = i1 / i0, i2 / i0, i3 / i0, i4 / i0
+    mean = guess + e
+    k2 = m2 - e**2
+    k3 = m3 - 3.0 * e * m2 + 2.0 * e**3
+    k4 = m4 - 4.0 * e * m3 + 6.0 * e**2 * m2 - 3.0 * e**4 - 3.0 * k2**2
     k1, r_l = l + mean, 1.0 / (depth * i0)
     deficit = 1.0 - k2
     r_u = e_u = q_u = 0.0

@@ -69,3 +69,27 @@ def test_the_box_holds_the_start_wherever_it_is(draw_problem):
     # Log noise, first threshold and the narrow gap moved the ends; the wide gap did not.
     np.testing.assert_array_equal(far.box[[3, 4, 6], 0], far.theta[[3, 4, 6]])
     assert far.box[5, 0] == problem.box[5, 0] < far.theta[5]
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_rough_evaluation_can_be_finished(draw_problem, engine, criterion):
+    problem = draw_problem(2, Gaussian(1.0), n=30, engine=engine, criterion=criterion)
+    problem = replace(problem, prior=Hyperprior(np.zeros(5), np.ones(5)), tol=1e-9)
+    exact = problem.evaluate(problem.theta)
+    found = problem.finished(problem.rough().evaluate(problem.theta))
+    assert found.approximation.converged
+    assert found.approximation.residual < problem.tol
+    assert found.value == pytest.approx(exact.value, abs=1e-9)
+    assert found.criterion == pytest.approx(exact.criterion, abs=1e-9)
+    np.testing.assert_allclose(found.approximation.mean, exact.approximation.mean, atol=1e-7)
+    assert problem.finished(exact) is exact
+
+
+def test_expectation_propagation_started_where_it_ended_is_there(draw_problem):
+    problem = replace(draw_problem(2, Gaussian(1.0), n=40), tol=1e-6)
+    first = problem.evaluate(problem.theta)
+    again = problem.evaluate(problem.theta, first.start)
+    assert first.approximation.n_iter > again.approximation.n_iter == 1
+    assert again.approximation.residual < first.approximation.residual
+    assert again.value == pytest.approx(first.value, abs=1e-9)

@@ -93,6 +93,17 @@ def test_coarse_to_fine_ends_within_a_fiftieth_of_a_nat_of_the_direct_way(table,
     np.testing.assert_array_equal(again.best.theta, fit.best.theta)
 
 
+def test_what_a_rough_search_found_is_settled_as_exactly_as_was_asked(table):
+    fit = maximise(table)
+    assert fit.problem is table
+    assert fit.best.approximation.residual < table.tol < table.rough().tol
+    exact = table.evaluate(fit.best.theta)
+    assert fit.best.value == pytest.approx(exact.value, abs=1e-8)
+    assert fit.best.criterion == pytest.approx(exact.criterion, abs=1e-8)
+    # The gradient is that of the search: good to the tolerance of a rough engine.
+    np.testing.assert_allclose(fit.best.gradient, exact.gradient, rtol=0, atol=1e-2)
+
+
 def test_the_direct_way_ends_at_the_top(table, direct):
     assert direct.path == ((600, direct.n_evaluations),)
     hessian = curvature(table.evaluate, direct.best, np.full((6, 2), [-50.0, 50.0]))

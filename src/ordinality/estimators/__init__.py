@@ -1,15 +1,22 @@
-"""Estimators in scikit-learn's manner: validate, encode, call the workshop, keep the result."""
+"""Estimators in scikit-learn's manner: validate, encode, call the workshop, keep the result.
 
-from .boosting import OrdinalBoost, RankBoost
-from .label_ranking_gp import LabelRankingGP
-from .label_ranking_svm import LabelRankingSVM
-from .least_squares import LeastSquaresOrdinalGP
-from .low_rank_imputer import LowRankImputer
-from .ordinal_gp import OrdinalGP
-from .preference_gp import PreferenceGP
-from .preference_svm import PreferenceSVM
-from .rounded import RoundedRegressor
-from .svm import OrdinalSVM, OrdinalSVMCV
+Each is loaded when it is first asked for: one of them needs little of what the others need.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .boosting import OrdinalBoost, RankBoost
+    from .label_ranking_gp import LabelRankingGP
+    from .label_ranking_svm import LabelRankingSVM
+    from .least_squares import LeastSquaresOrdinalGP
+    from .low_rank_imputer import LowRankImputer
+    from .ordinal_gp import OrdinalGP
+    from .preference_gp import PreferenceGP
+    from .preference_svm import PreferenceSVM
+    from .rounded import RoundedRegressor
+    from .svm import OrdinalSVM, OrdinalSVMCV
 
 __all__ = [
     "LabelRankingGP",
@@ -25,3 +32,30 @@ __all__ = [
     "RankBoost",
     "RoundedRegressor",
 ]
+
+_HOMES = {
+    "LabelRankingGP": "label_ranking_gp",
+    "LabelRankingSVM": "label_ranking_svm",
+    "LeastSquaresOrdinalGP": "least_squares",
+    "LowRankImputer": "low_rank_imputer",
+    "OrdinalBoost": "boosting",
+    "OrdinalGP": "ordinal_gp",
+    "OrdinalSVM": "svm",
+    "OrdinalSVMCV": "svm",
+    "PreferenceGP": "preference_gp",
+    "PreferenceSVM": "preference_svm",
+    "RankBoost": "boosting",
+    "RoundedRegressor": "rounded",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value  # the next look-up does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

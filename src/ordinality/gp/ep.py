@@ -169,8 +169,6 @@ def _visit(problem: _Problem, x: np.ndarray, tol: float) -> _Visit:
     gap_var = np.max(width2 * np.abs(tau * (1.0 - (1.0 - beta) / c) + jet.d2))
     residual = float(max(gap_mean, gap_var))
     visit = _Visit(posterior, mean, alpha, beta, var, lam, mu, jet, x, residual)
-    if residual < tol:
-        return visit
     enough = max(_ENOUGH * float(gap_var), 0.1 * tol)
     mu, jet = _polished(problem, visit, tau, np.sqrt(width2), enough)
     return replace(visit, proposal=problem.matched(mu, jet))
@@ -238,7 +236,7 @@ def _approximation(
         d_kernel=G,
         d_likelihood=problem.likelihood.pull(problem.y, visit.jet, c),
         jet=visit.jet,
-        start=settled.x,
+        start=visit.proposal,  # a step on from where it settled, for it costs next to nothing
         n_iter=settled.n_iter,
         converged=settled.converged,
         residual=visit.residual,

@@ -34,7 +34,7 @@ ENGINES: dict[str, Callable[..., Approximation]] = {
 }
 CRITERIA = ("evidence", "bound", "loo")
 
-_LOOSE = 1e-4  # engine tolerance while searching on a subset: value exact to about 1e-8
+_LOOSE = 1e-4  # engine tolerance while searching from coarse to fine: value exact to 1e-8
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,26 @@ class Problem:
 
     def subset(self, index: np.ndarray) -> Problem:
         """The same problem on some of the rows, solved less exactly."""
+        return self.rows(index).rough()
+
+    def rough(self) -> Problem:
+        """The same problem, solved as exactly as a search needs."""
         # Laplace's tolerance is a squared decrement, and its evidence first order in the mode.
         tol = self.tol if self.engine == "laplace" else max(self.tol, _LOOSE)
-        return replace(self.rows(index), tol=tol)
+        return replace(self, tol=tol)
+
+    def finished(self, rough: Evaluation) -> Evaluation:
+        """An evaluation of the rough problem, made exact but for the gradient."""
+        if rough.approximation.residual < self.tol or self.engine == "laplace":
+            return rough
+        if self.criterion != "evidence":
+            return self.evaluate(rough.theta, rough.start)
+        kernel, likelihood = self.model(rough.theta)
+        a = self._settled(kernel(self.X), likelihood, rough.start, gradient=False)
+        change = a.log_evidence - rough.criterion
+        return replace(
+            rough, value=rough.value + change, criterion=a.log_evidence, approximation=a
+        )
 
     def rows(self, index: np.ndarray) -> Problem:
         """The same problem on some of the rows."""
@@ -127,10 +144,7 @@ class Problem:
         """Criterion, log prior and gradient at theta, the engine started from ``start``."""
         kernel, likelihood = self.model(theta)
         K = kernel(self.X)
-        a = ENGINES[self.engine](
-            K, self.design, likelihood, self.y, weights=self.weights, start=start,
-            tol=self.tol, max_iter=self.max_iter, gradient=self.criterion == "evidence",
-        )  # fmt: skip
+        a = self._settled(K, likelihood, start, gradient=self.criterion == "evidence")
         value, G, d_likelihood = self._criterion(K, likelihood, a)
         gradient = np.concatenate([kernel.pullback(self.X, G, K), d_likelihood])
         total = value
@@ -138,6 +152,14 @@ class Problem:
             total += self.prior.value(theta)
             gradient += self.prior.gradient(theta)
         return Evaluation(theta, total, gradient, value, replace(a, d_kernel=None))
+
+    def _settled(
+        self, K: np.ndarray, likelihood: Likelihood, start: np.ndarray | None, gradient: bool
+    ) -> Approximation:
+        return ENGINES[self.engine](
+            K, self.design, likelihood, self.y, weights=self.weights, start=start,
+            tol=self.tol, max_iter=self.max_iter, gradient=gradient,
+        )  # fmt: skip
 
     def _criterion(
         self, K: np.ndarray, likelihood: Likelihood, a: Approximation

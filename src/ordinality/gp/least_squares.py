@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .._jit import loop
+from .._jit import leaf
 from .arrays import scratch, widened
 from .hyperpriors import Hyperprior
 from .kernels import Kernel
@@ -130,6 +130,14 @@ class LeastSquares:
         X = self.X[np.ix_(index, index)] if self.kernel.inputs == "gram" else self.X[index]
         return replace(self, X=X, y=self.y[index], weights=self.weights[index])
 
+    def rough(self) -> LeastSquares:
+        """The same problem: there is nothing to save, for nothing iterates."""
+        return self
+
+    def finished(self, rough: Score) -> Score:
+        """The same evaluation, which is exact."""
+        return rough
+
     def evaluate(self, theta: np.ndarray, start: None = None) -> Score:
         """Leave-one-out log probability, log prior and gradient: eq. 11, signs reversed."""
         kernel, noise, likelihood = self.model(theta)
@@ -217,16 +225,17 @@ def _kernel_gradient(
     for sign, of_sign in ((1.0, on_diagonal <= 0.0), (-1.0, on_diagonal > 0.0)):
         columns = np.flatnonzero(of_sign)
         for first in range(0, len(columns), _PANEL):
-            panel = _scaled_columns(inverse, sq, root, columns[first : first + _PANEL])
+            some = columns[first : first + _PANEL]
+            panel = np.empty((n, len(some)), order="F")
+            _scaled_columns(inverse, sq, root, some, panel)
             G, beta = blas.dsyrk(sign, panel, beta=beta, c=G, overwrite_c=1), 1.0
     return blas.dsyr2(-0.5, solution, h, a=G, overwrite_a=1)
 
 
-@loop
-def _scaled_columns(inverse, sq, root, columns):
+@leaf("f8[::1, :], f8[::1], f8[::1], i8[::1], f8[::1, :]")
+def _scaled_columns(inverse, sq, root, columns, panel):
     """Some columns of Q diag(root); the upper triangle of `inverse` holds B^-1."""
     n, block = sq.size, 32
-    panel = np.empty((columns.size, n)).T
     for c in range(columns.size):
         j = columns[c]
         scale = sq[j] * root[j]
@@ -239,10 +248,9 @@ def _scaled_columns(inverse, sq, root, columns):
                 scale = sq[j] * root[j]
                 for i in range(max(ib, j + 1), min(ib + block, n)):
                     panel[i, c] = sq[i] * inverse[j, i] * scale
-    return panel
 
 
-@loop
+@leaf("f8[::1, :]")
 def _mirror(G):
     """Copy the upper triangle to the lower one."""
     n, block = len(G), 32  # blocks keep the strided side in cache

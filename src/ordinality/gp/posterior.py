@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .._jit import loop
+from .._jit import leaf
 
 __all__ = ["Factor", "Predictor", "diagnosis", "factorise"]
 
@@ -64,7 +64,9 @@ class Factor:
 
     def inverse_diagonal(self) -> np.ndarray:
         """Diagonal of B^-1, from the inverted factor."""
-        return _row_squares(self.upper)
+        total = np.zeros(len(self.upper))
+        _row_squares(self.upper, total)
+        return total
 
     def variances(self, K: np.ndarray, beta: np.ndarray) -> np.ndarray:
         """Posterior variances from ``beta``, the diagonal of B^-1."""
@@ -160,7 +162,7 @@ class Predictor:
         return cross @ self.alpha, np.maximum(prior - explained, 0.0)
 
 
-@loop
+@leaf("f8[:, ::1], f8[::1], f8[::1, :]")
 def _identity_plus(K, sq, out):
     """Upper triangle of I + sq K sq, by columns; rows of K are its columns."""
     for j in range(sq.size):
@@ -170,16 +172,14 @@ def _identity_plus(K, sq, out):
         out[j, j] += 1.0
 
 
-@loop
-def _row_squares(upper):
-    total = np.zeros(upper.shape[0])
+@leaf("f8[::1, :], f8[::1]")
+def _row_squares(upper, total):
     for j in range(total.size):
         for i in range(j + 1):
             total[i] += upper[i, j] ** 2
-    return total
 
 
-@loop
+@leaf("f8[::1, :], f8[::1], f8[::1], f8[::1]")
 def _symmetric_gradient(B, sq, alpha, v):
     """In place: the upper triangle holds B^-1 on entry, all of it the gradient on exit."""
     n = sq.size

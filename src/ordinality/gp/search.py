@@ -27,6 +27,9 @@ _DIRECT = 400  # rows up to which there is nothing to gain
 _COARSEST = 250
 _GROWTH = 2.5
 _ROUGH = 1e-2  # nats that do not matter on a subset
+# Least step of a line search from nothing, for it crosses plateaus: with 2e-3 four of 214 small
+# problems stopped up to 5 nats below the top, with this none, for two more evaluations in 16.
+_LEAST = 2e-4
 _CHEAPER = 0.7  # share of the effort from which a level costs as much as it saves
 
 
@@ -47,7 +50,9 @@ class Learnable(Protocol):
     def effort(self) -> float: ...
     def model(self, theta: np.ndarray) -> tuple[Any, ...]: ...
     def subset(self, index: np.ndarray) -> Self: ...
+    def rough(self) -> Self: ...
     def evaluate(self, theta: np.ndarray, start: Any = None) -> Any: ...
+    def finished(self, rough: Any) -> Any: ...
 
 
 Model = TypeVar("Model", bound=Learnable)
@@ -110,9 +115,14 @@ def maximise(
     subsets = _subsets(problem.y, rng) if coarse_to_fine else []
     parts = [problem.subset(index) for index in subsets]
     # A few comparisons see most of the items, and then cost what all of them do.
-    levels = [part for part in parts if part.effort < _CHEAPER * problem.effort] + [problem]
+    levels = [part for part in parts if part.effort < _CHEAPER * problem.effort]
+    # A search that has begun on a subset ends with a few Newton steps, which need no exact
+    # engine; a line search from nothing is left undisturbed.
+    levels.append(problem.rough() if levels else problem)
     box = problem.box
     gains = [max(gain, _ROUGH)] * (len(levels) - 1) + [gain]
+    if len(levels) == 1:
+        gains = [min(gain, _LEAST)]
     first = levels[0]
     scale = _scale(first)
 
@@ -130,7 +140,9 @@ def maximise(
         with hold(len(fine.y)), workspace():
             best = refine(fine.evaluate, best.best.theta, hessian, box, max_evaluations, enough)
         path.append((len(fine.y), best.n_evaluations))
-    return Fit(problem, best.best, path[-1][1], tuple(path), best.converged)
+    with hold(len(problem.y)), workspace():
+        found = problem.finished(best.best)
+    return Fit(problem, found, path[-1][1], tuple(path), best.converged)
 
 
 def scattered(problem: Learnable, count: int, rng: np.random.Generator) -> list[np.ndarray]:

@@ -8,7 +8,6 @@ processor's cache, therefore serves them all. Rasmussen & Williams (2006), secti
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,9 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
-from ordinality._jit import loop
+from ordinality._jit import leaf
 from ordinality.gp.algebra import Kernel
 from ordinality.gp.arrays import Array, by_rows, matrix
+from ordinality.gp.exponential import exponentials
 
 __all__ = ["Gaussian", "Matern", "RationalQuadratic", "exponentials", "symmetric"]
 
@@ -103,7 +103,8 @@ class _Stationary(Kernel):
                 sums = np.zeros(len(c))
                 _below_diagonal(G, other, M, sums)
                 further[i] += 2 * sums.sum()
-        each = _squared_differences(Z, S, c)
+        each = np.zeros(Z.shape[1] - 2)
+        _squared_differences(Z, S, c, each)
         shared = each if np.ndim(self.length_scale) else [each.sum()]
         return np.concatenate([shared, further]), float(c.sum())
 
@@ -114,7 +115,9 @@ class _Stationary(Kernel):
         """
         self.check(d := X.shape[1])
         X, reference = np.ascontiguousarray(X), np.ascontiguousarray(reference)
-        return _scaled_rows(X, reference, np.full(d, self.length_scale))
+        centre, scale, Z = np.zeros(d), np.full(d, self.length_scale), np.ones((len(X), d + 2))
+        _scaled_rows(X, reference, centre, scale, Z)
+        return Z
 
     def feature_relevance(self, d: int) -> Array:
         self.check(d)
@@ -299,25 +302,24 @@ def _row_blocks(n: int) -> Iterator[slice]:
         yield slice(start, min(start + _ROWS, n))
 
 
-@loop
-def _scaled_rows(X, reference, scale):
+@leaf("f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[:, ::1]")
+def _scaled_rows(X, reference, centre, scale, Z):
     n, d = X.shape
     # Distances come from squares and products, whose digits a large offset would eat.
-    centre = np.zeros(d)
     for i in range(len(reference)):
-        centre += reference[i]
-    centre /= len(reference)
-    Z = np.ones((n, d + 2))
+        for j in range(d):
+            centre[j] += reference[i, j]
+    for j in range(d):
+        centre[j] /= len(reference)
     for i in range(n):
         square = 0.0
         for j in range(d):
             Z[i, j] = (X[i, j] - centre[j]) / scale[j]
             square += Z[i, j] ** 2
         Z[i, d] = 0.5 * square
-    return Z
 
 
-@loop
+@leaf("f8[:, ::1], f8[:, ::1], f8[:, ::1], f8[::1]")
 def _below_diagonal(G, W, M, sums):
     """M = G * W below the diagonal in a band of rows; its column sums are added to ``sums``.
 
@@ -335,66 +337,19 @@ def _below_diagonal(G, W, M, sums):
             M[i, j] = 0.0
 
 
-@loop
-def _squared_differences(Z, S, c):
+@leaf("f8[:, ::1], f8[:, ::1], f8[::1], f8[::1]")
+def _squared_differences(Z, S, c, total):
     """2 (r + c) @ z**2 - 4 z' M z for each feature; S = M Z, whose last column is r."""
     n, d = Z.shape[0], Z.shape[1] - 2
-    total = np.zeros(d)
     for i in range(n):
         both = S[i, d + 1] + c[i]
         for j in range(d):
             total[j] += 2.0 * Z[i, j] * (both * Z[i, j] - 2.0 * S[i, j])
-    return total
 
 
-@loop
+@leaf("f8[:, ::1], i8, i8")
 def _mirror(K, start, stop):
     """Copy rows start .. stop, as far as the diagonal, to the columns above it."""
     for j in range(start, stop):
         for i in range(j):
             K[i, j] = K[j, i]
-
-
-# exp(x) = 2**k exp(r), |r| <= log(2) / 2. Adding 1.5 * 2**52 rounds x / log(2) to a whole k and
-# leaves k in the lowest bits; log(2) is split in two so that k times the first part is exact.
-_LOG2_E = math.log2(math.e)
-_ROUND = 1.5 * 2.0**52
-_LN2_HIGH, _LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
-_BIAS = 1023 << 52  # of the exponent
-_LEAST = -708.0  # the exponential of anything less is taken to be 3e-308
-# The next term of the series is below 5e-18.
-_C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (
-    1.0 / math.factorial(k) for k in range(2, 14)
-)
-
-
-@loop
-def exponentials(t, K, start, scale, lower):
-    """`scale` times the exponentials of a band of exponents, into K from row `start`.
-
-    Exact to the last digit but one. Exponents above zero are taken for zero; those at or above
-    the diagonal of K are left out if `lower`. `t` is overwritten.
-
-    NumPy takes entries one by one where the processor has no AVX-512, in 5 ns each; these
-    loops are vectorised by the compiler for whatever there is, in 2 ns with AVX2.
-    """
-    power = np.empty(t.shape[1])
-    bits = power.view(np.int64)
-    for i in range(len(t)):
-        columns = start + i if lower else t.shape[1]
-        for j in range(columns):
-            x = min(max(t[i, j], _LEAST), 0.0)
-            shifted = x * _LOG2_E + _ROUND
-            power[j] = shifted
-            k = shifted - _ROUND
-            r = (x - k * _LN2_HIGH) - k * _LN2_LOW
-            r2 = r * r
-            r4 = r2 * r2
-            a = (_C2 + _C3 * r) + (_C4 + _C5 * r) * r2
-            b = (_C6 + _C7 * r) + (_C8 + _C9 * r) * r2
-            c = (_C10 + _C11 * r) + (_C12 + _C13 * r) * r2
-            t[i, j] = 1.0 + (r + r2 * (a + r4 * (b + r4 * c)))
-        for j in range(columns):
-            bits[j] = (bits[j] << 52) + _BIAS
-        for j in range(columns):
-            K[start + i, j] = scale * (t[i, j] * power[j])
