@@ -49,7 +49,7 @@ METHODS = {
     "choix-opt": Method("peer_choix.py", ("choix==0.4.1",)),
 }
 KINDS = {"effects": 0.5, "features": 0.0}  # spread of the items' own effects
-SEEDS = {100: 7, 400: 3, 800: 4}  # items: draws; five pairs for each item
+SEEDS = {100: 7, 400: 6, 800: 4}  # items: draws; five pairs for each item
 BLIND = ("ordinality-plain", "choix-ep", "choix-opt")  # without features
 MOST = 400  # items that they are given
 KEY = ("method", "version", "kind", "n", "seed")

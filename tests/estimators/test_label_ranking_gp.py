@@ -162,8 +162,36 @@ def test_probabilities_of_two_ways_round_add_to_one(table, fitted):
     assert np.mean(np.log(proba[30:][ahead])) > -0.5  # ignorance: -0.69
 
 
+def test_the_probability_to_be_the_best_is_learnt(table, fitted):
+    X, Y = table
+    proba = fitted.predict_top_proba(X)
+    assert proba.shape == (60, 4)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    best = np.argmin(Y, axis=1)
+    assert np.mean(np.log(proba[np.arange(30, 60), best[30:]])) > -0.7  # ignorance: -1.39
+    # Nobody is preferred to all others more often than to one of them.
+    pairs = fitted.predict_pairs_proba(X)
+    pairs[:, np.arange(4), np.arange(4)] = 1.0
+    assert np.all(proba < pairs.min(axis=2) + 1e-3)
+    # A row means the same in any company.
+    np.testing.assert_allclose(fitted.predict_top_proba(X[7:8]), proba[7:8], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("link", ["probit", "logit"])
+def test_the_best_of_two_is_the_preferred_one(table, link):
+    X, Y = table
+    model = LabelRankingGP(link=link).fit(X[:30], Y[:30, :2])
+    np.testing.assert_allclose(
+        model.predict_top_proba(X)[:, 0],
+        model.predict_pairs_proba(X)[:, 0, 1],
+        rtol=0,
+        atol=1e-12 if link == "probit" else 1e-3,
+    )
+
+
 def test_far_away_nothing_is_known(fitted):
     np.testing.assert_allclose(fitted.predict_pairs_proba([[1e4, 1e4, 1e4]]), 0.5, atol=1e-6)
+    np.testing.assert_allclose(fitted.predict_top_proba([[1e4, 1e4, 1e4]]), 0.25, atol=1e-3)
 
 
 def test_the_two_forms_give_one_model(table, monkeypatch):

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 
 from ordinality import PreferenceGP
 from ordinality.estimators import _preference
-from ordinality.gp.evidence import ENGINES
+from ordinality.gp.evidence import ENGINES, Problem
 from ordinality.kernels import Gaussian, Linear
 
 N, M = 25, 160
@@ -84,7 +84,8 @@ def test_items_without_features_are_independent(study):
     np.testing.assert_array_equal(counted.utility().mean, few.utility().mean)
 
 
-def test_an_item_never_compared_has_the_utility_its_features_promise(study):
+def test_an_item_never_compared_has_the_utility_its_features_promise(draw_study):
+    study = draw_study(own=1.0)
     asked = ~np.any(study.pairs == 3, axis=1)
     model = PreferenceGP(study.X).fit(study.pairs[asked], study.answers[asked])
     mean, std = model.utility()
@@ -104,6 +105,23 @@ def test_items_have_effects_of_their_own_in_proportion_to_what_features_leave_op
     without = PreferenceGP(study.X, item_effects=False).fit(study.pairs, study.answers)
     assert without.item_variance_ == 0.0
     assert without.log_evidence_ < model.log_evidence_ - 2.0
+
+
+@pytest.mark.parametrize("hyperprior", ["weak", None])
+def test_items_have_no_effect_where_features_tell_all(hyperprior):
+    # 200 items in a cube, a smooth utility of two features of three, five answers an item.
+    rng = np.random.default_rng(3)
+    X = rng.uniform(size=(200, 3))
+    f = 3.0 * np.sin(2.0 * X[:, 0]) + 2.0 * X[:, 1] ** 2
+    pairs = np.array([rng.choice(200, 2, replace=False) for _ in range(1000)])
+    felt = f[pairs] + 0.5 * rng.normal(size=pairs.shape)
+    answers = np.where(felt[:, 0] > felt[:, 1], 1, -1)
+    model = PreferenceGP(X, hyperprior=hyperprior).fit(pairs, answers)
+    plain = PreferenceGP(X, item_effects=False, hyperprior=hyperprior).fit(pairs, answers)
+    assert model.item_variance_ == 0.0
+    assert model.log_evidence_ == pytest.approx(plain.log_evidence_, abs=0.02)
+    one, other = (each.predict_proba(pairs)[:, 1] for each in (model, plain))
+    np.testing.assert_allclose(one, other, rtol=0, atol=0.01)
 
 
 def test_relevance_shows_the_feature_that_says_nothing(study):
@@ -175,7 +193,8 @@ def test_items_of_equal_features_are_one_where_they_have_no_effect_of_their_own(
     assert spearmanr(twins.utility().mean[:N], single.utility().mean).statistic > 0.99
 
 
-def test_evidence_at_the_fit_is_stationary_and_its_gradient_exact(study):
+def test_evidence_at_the_fit_is_stationary_and_its_gradient_exact(draw_study):
+    study = draw_study(own=1.0)
     model = PreferenceGP(study.X, hyperprior=None, tol=1e-12).fit(study.pairs, study.answers)
     value, gradient = model.log_evidence(eval_gradient=True)
     theta = model.fit_.best.theta
@@ -186,6 +205,28 @@ def test_evidence_at_the_fit_is_stationary_and_its_gradient_exact(study):
     for i, e in enumerate(np.eye(len(theta))):
         up, down = model.log_evidence(theta + h * e), model.log_evidence(theta - h * e)
         assert gradient[i] == pytest.approx((up - down) / (2 * h), abs=1e-5)
+
+
+def test_a_search_begins_on_few_items_and_what_was_said_of_them(study, fitted):
+    problem = fitted.fit_.problem
+    assert type(problem) is Problem  # what is kept knows nothing of the search
+    searched = _preference._AmongItems.of(problem)
+    few, more = searched.subset(np.arange(20)), searched.subset(np.arange(60))
+    assert (len(few.y), len(more.y)) == (20, 60)
+    # As many answers drawn at random would see nearly all of the items.
+    assert len(few.X) < 0.6 * len(problem.subset(np.arange(0, 120, 6)).X)
+    assert {*few.X[:, -1]} < {*more.X[:, -1]} <= {*problem.X[:, -1]}
+    # All that was said among most of those items: only the last to come may lack some.
+    numbers = problem.X[:, -1][problem.design.index]
+    inside = np.isin(numbers, few.X[:, -1]).all(axis=1)
+    assert 20 <= inside.sum() < 20 + np.bincount(problem.design.index.ravel()).max()
+
+
+def test_many_pairs_are_asked_in_batches(study, fitted, monkeypatch):
+    pairs = np.array([(i, j) for i in range(N) for j in range(N) if i != j])
+    whole = fitted.predict_proba(pairs)
+    monkeypatch.setattr("ordinality.estimators._preference._ENTRIES", 10)
+    np.testing.assert_allclose(fitted.predict_proba(pairs), whole, rtol=0, atol=1e-12)
 
 
 # New items, further answers
@@ -213,7 +254,7 @@ def test_an_update_is_a_fit_with_the_parameters_held(study, inference):
     kernel, noise = model.kernel_, model.noise_
     model.update(study.pairs[100:104], study.answers[100:104])
     held = PreferenceGP(**settings).fit(study.pairs[both], study.answers[both])
-    theta = np.append([*kernel.theta, np.log(model.item_variance_)], np.log(noise))
+    theta = np.append([*kernel.theta, np.log(model.item_variance_ + 0.01)], np.log(noise))
     assert model.kernel_ == kernel
     assert model.noise_ == noise
     assert model.log_evidence_ == pytest.approx(held.log_evidence(theta), abs=1e-6)

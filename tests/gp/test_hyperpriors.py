@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import halfnorm
 
 from ordinality.gp.hyperpriors import WEAK, Hyperprior, hyperprior
 from ordinality.gp.likelihoods import Ordinal
@@ -64,6 +65,36 @@ def test_gradient_agrees_with_differences():
     steps = h * np.eye(8)
     numeric = [(prior.value(at + step) - prior.value(at - step)) / (2 * h) for step in steps]
     np.testing.assert_allclose(prior.gradient(at), numeric, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("choice", ["weak", {"noise": 0.5, "item_variance": 0.7}])
+def test_effects_of_items_are_half_normal(choice):
+    kinds = ("noise", "item_variance")
+    prior = hyperprior(choice, np.array([0.2, -1.0]), kinds)
+    scale = WEAK["item_variance"] if choice == "weak" else 0.7
+    rest = hyperprior(choice, np.array([0.2]), kinds[:1])
+
+    def density(theta):  # of log s**2 when s is half-normal; ds / dtheta = s / 2
+        s = np.exp(theta[1] / 2)
+        return rest.value(theta[:1]) + halfnorm.logpdf(s, scale=scale) + np.log(s / 2)
+
+    one, other = np.array([0.4, -9.0]), np.array([-0.7, 0.6])
+    gained = prior.value(other) - prior.value(one)
+    assert gained == pytest.approx(density(other) - density(one), rel=1e-12)
+    h = 1e-5
+    for at in (one, other):
+        numeric = [(prior.value(at + e) - prior.value(at - e)) / (2 * h) for e in h * np.eye(2)]
+        np.testing.assert_allclose(prior.gradient(at), numeric, rtol=0, atol=1e-8)
+
+
+def test_effects_of_items_are_flat_where_a_mapping_leaves_them_out():
+    prior = hyperprior({"noise": 0.5}, np.zeros(2), ("noise", "item_variance"))
+    assert prior.value(np.array([0.0, -5.0])) == prior.value(np.array([0.0, 3.0])) == 0.0
+
+
+def test_a_half_normal_has_no_centre():
+    with pytest.raises(ValueError, match="item_variance.*has no centre; give the standard dev"):
+        hyperprior({"item_variance": (0.0, 0.5)}, np.zeros(1), ("item_variance",))
 
 
 @pytest.mark.parametrize("choice", ["strong", 3.0, ["noise"]])

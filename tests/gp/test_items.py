@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ordinality.gp.items import PerItem
+from ordinality.gp.items import NEGLIGIBLE, PerItem
 from ordinality.kernels import Gaussian, Linear
 
 RNG = np.random.default_rng(0)
@@ -71,9 +71,25 @@ def test_items_without_features_have_nothing_to_learn():
     assert kernel.feature_relevance(0).size == 0
 
 
-def test_the_variance_must_be_positive():
-    with pytest.raises(ValueError, match="needs variance positive, got 0.0"):
-        PerItem(INNER["linear"], 0.0)
+def test_the_variance_may_not_be_negative():
+    with pytest.raises(ValueError, match="needs variance of zero or more, got -0.1"):
+        PerItem(INNER["linear"], -0.1)
+
+
+@each_inner
+def test_no_effect_at_all_is_the_lower_end_of_the_box(inner):
+    kernel = PerItem(inner, 0.4)
+    theta = kernel.theta
+    theta[-1] = kernel.bounds[-1, 0]
+    none = kernel.with_theta(theta)
+    assert none.variance == 0.0
+    assert none.theta[-1] == theta[-1]
+    np.testing.assert_array_equal(none(ITEMS), inner(FEATURES))
+    # From there a first step up is worth taking: the gradient does not vanish.
+    assert none.pullback(ITEMS, np.eye(6))[-1] == pytest.approx(6 * NEGLIGIBLE)
+    for variance in (1e-6, 0.03, 1.0, 70.0):
+        again = kernel.with_theta(PerItem(inner, variance).theta)
+        assert again.variance == pytest.approx(variance, rel=1e-10)
 
 
 def test_kernels_of_items_compare_and_print_by_value():

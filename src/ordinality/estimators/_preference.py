@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array
 
 from ..gp.comparisons import Several, Symmetric
+from ..gp.design import Rows
 from ..gp.evidence import ENGINES, Problem
 from ..gp.items import PerItem
 from ..gp.kernels import Gaussian, Kernel
@@ -28,7 +29,7 @@ __all__ = ["PreferenceModel", "Utility", "turned"]
 
 # Variance of the items' own effects where learning starts, the features' being one.
 _OWN = 0.3
-_ENTRIES = 10**7  # pairs times items learnt from, at once: some 300 megabytes
+_ENTRIES = 10**7  # pairs or items, times items learnt from, at once: some 300 megabytes
 _LARGE = 400  # rows of a factor from which learning goes coarse to fine
 # Tolerance of sites during the search. Evidence is off by its square; gradients by 1e-4 would
 # keep the search from seeing its end.
@@ -40,6 +41,26 @@ class Utility(NamedTuple):
 
     mean: np.ndarray
     std: np.ndarray
+
+
+class _AmongItems(Problem):
+    """A problem whose subsets hold what was said about some of the items among themselves.
+
+    A share of all answers would see almost all of the items, at almost the full price, and each
+    of them so seldom that noise can hardly be told from effects of items.
+    """
+
+    @classmethod
+    def of(cls, problem: Problem) -> _AmongItems:
+        return cls(**{field.name: getattr(problem, field.name) for field in fields(problem)})
+
+    def rows(self, index: np.ndarray) -> Problem:
+        """As many observations as ``index`` has, of as few items as a fixed shuffle allows."""
+        design = self.design
+        assert isinstance(design, Rows)
+        turn = np.random.default_rng(0).permutation(design.size)
+        last = np.max(np.where(design.value != 0, turn[design.index], 0), axis=1)
+        return super().rows(np.sort(np.argsort(last, kind="stable")[: len(index)]))
 
 
 class PreferenceModel(Learner, ClassifierMixin, BaseEstimator):
@@ -89,9 +110,9 @@ class PreferenceModel(Learner, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         theta : array-like, default=None
-            ``[kernel_.theta, log item_variance_]``, then for each judge log noise and the log
-            steps between thresholds, then for ratings log noise, first threshold, log gaps;
-            None is the fit.
+            ``[kernel_.theta, log(item_variance_ + 0.01)]``, then for each judge log noise and
+            the log steps between thresholds, then for ratings log noise, first threshold, log
+            gaps; None is the fit.
         eval_gradient : bool, default=False
             Whether the gradient in theta is wanted too.
 
@@ -180,10 +201,13 @@ class PreferenceModel(Learner, ClassifierMixin, BaseEstimator):
 
     def _learn(self, problem: Problem, coarse_to_fine: bool) -> Fit[Problem]:
         """Search with sites that are settled roughly, and settle them well where it ends."""
-        if self.optimizer is None or self.inference == "laplace":  # which settles by squares
+        if self.optimizer is None:
             return super()._learn(problem, coarse_to_fine)
-        rough = replace(problem, tol=max(self.tol, _ROUGH))
-        fit = super()._learn(rough, coarse_to_fine)
+        searched = _AmongItems.of(problem)
+        # Laplace settles by squares, and a search from coarse to fine is rough of itself.
+        if self.inference == "laplace" or coarse_to_fine:
+            return replace(super()._learn(searched, coarse_to_fine), problem=problem)
+        fit = super()._learn(replace(searched, tol=max(self.tol, _ROUGH)), coarse_to_fine)
         with one_pool(len(problem.y)):
             best = problem.evaluate(fit.best.theta, fit.best.start)
         return replace(fit, problem=problem, best=best)
@@ -255,9 +279,15 @@ class PreferenceModel(Learner, ClassifierMixin, BaseEstimator):
         """Prior covariances of kernel inputs with what was learnt from."""
         return self.fit_.kernel(Z, self.fit_.problem.X)
 
-    def _batches(self, m: int) -> Any:
-        """Slices of m pairs whose covariances with all that was learnt from fit in memory."""
-        return gen_batches(m, max(500, _ENTRIES // len(self.fit_.problem.X)))
+    def _batches(self, m: int, distinct: int) -> Any:
+        """Slices of m pairs whose covariances with all that was learnt from fit in memory.
+
+        All at once if the ``distinct`` items do: an item is dear, and a further pair is not.
+        """
+        n = len(self.fit_.problem.X)
+        if distinct * n <= _ENTRIES:
+            return [slice(0, m)]
+        return gen_batches(m, max(500, _ENTRIES // n))
 
     def _proba(self, mean: np.ndarray, var: np.ndarray, judge: Any) -> np.ndarray:
         """Of each answer, by one judge or by one of them drawn as often as each answered."""

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from ..gp.favourites import favourites
 from ._label_graphs import labels_of, read
 from ._label_ranking import LabelRankingModel
 from ._validation import check_weights
@@ -111,6 +112,8 @@ class LabelRankingGP(LabelRankingModel):
     array([[1, 2, 3],
            [3, 2, 1]])
     >>> model.predict_top([[-1.5], [1.5]])
+    array([0, 2])
+    >>> model.predict_top_proba([[-1.5], [1.5]]).argmax(axis=1)
     array([0, 2])
     """
 
@@ -225,6 +228,34 @@ class LabelRankingGP(LabelRankingModel):
             mean, variance = self.predictor_.differences(cross, self.kernel_.diag(Z))
             found = likelihood.proba(mean.ravel(), variance.ravel())[:, -1]
             proba[batch] = found.reshape(mean.shape)
+        return proba
+
+    def predict_top_proba(self, X: Any) -> np.ndarray:
+        """Probability that each label is preferred to all others.
+
+        That is, that its utility is felt to be the largest. With ties, the widths of ties play
+        no part.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, d)
+
+        Returns
+        -------
+        proba : ndarray of shape (q, L)
+            Columns in the order of ``classes_``; rows sum to one. Exact for two labels; for
+            more, an average over fixed points, with errors below 0.001 (``link="logit"``: an
+            average also for two, 0.005).
+        """
+        check_is_fitted(self)
+        X, L = self._validated(X), len(self.classes_)
+        proba = np.empty((len(X), L))
+        for batch in gen_batches(len(X), _BATCH):
+            Z, cross = self._cross(X[batch])
+            prior = self.kernel_.diag(Z)[:, None, None] * np.eye(L)
+            covariance = prior - self.predictor_.explained(cross)
+            mean = self.predictor_.mean(cross)
+            proba[batch] = favourites(mean, covariance, self.fit_.likelihood)
         return proba
 
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:

@@ -345,7 +345,7 @@ class PreferenceGP(PreferenceModel):
         swapped = pairs[:, 0] > pairs[:, 1]  # one way round, as in learning
         ordered = np.where(swapped[:, None], pairs[:, ::-1], pairs)
         mean, variance = np.empty(len(pairs)), np.empty(len(pairs))
-        for batch in self._batches(len(pairs)):
+        for batch in self._batches(len(pairs), len(np.unique(ordered))):
             which, place = np.unique(ordered[batch], return_inverse=True)
             place = place.reshape(-1, 2)
             prior = self._catalogue.differences(self.fit_.kernel, which, place)
@@ -384,7 +384,7 @@ class PreferenceGP(PreferenceModel):
         )
         mean, variance = np.empty(len(left)), np.empty(len(left))
         kernel = self.fit_.kernel
-        for batch in self._batches(len(left)):
+        for batch in self._batches(len(left), 2 * len(left)):
             Z = np.concatenate([left[batch], right[batch]])
             place = np.arange(len(Z)).reshape(2, -1).T
             prior = kernel.diag(Z)[place].sum(axis=1) - 2.0 * paired(kernel, Z, place)

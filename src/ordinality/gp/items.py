@@ -3,6 +3,11 @@
 Features rarely say all about an item. An independent effect of each, added to the function of
 the features, lets answers about an item speak for that item alone; its variance, learnt with
 the rest, says how much of the utilities the features leave unexplained.
+
+Often they leave nothing. The variance is therefore searched on a scale that is logarithmic for
+effects that matter, linear for those that do not, and reaches zero: ``log(variance +
+NEGLIGIBLE)``. On its plain logarithm zero is infinitely far away, all the way there is flat,
+and a search that has gone it on a few answers does not come back on all of them.
 """
 
 from __future__ import annotations
@@ -16,7 +21,10 @@ from numpy.typing import ArrayLike
 from .algebra import Kernel
 from .arrays import BOXES, Array, matrix, widened
 
-__all__ = ["PerItem"]
+__all__ = ["NEGLIGIBLE", "PerItem"]
+
+#: A variance that hardly matters: effects of a tenth of the spread of the features' utility.
+NEGLIGIBLE = 0.01
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +40,7 @@ class PerItem(Kernel):
         Of the columns before the last. None: items without features, whose variance is one and
         not learnt, for the noise sets the scale.
     variance : float, default=1.0
-        Of the effect that each item has of its own.
+        Of the effect that each item has of its own; not negative.
 
     Examples
     --------
@@ -50,8 +58,8 @@ class PerItem(Kernel):
     variance: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.variance < np.inf:
-            raise ValueError(f"PerItem needs variance positive, got {self.variance!r}.")
+        if not 0.0 <= self.variance < np.inf:
+            raise ValueError(f"PerItem needs variance of zero or more, got {self.variance!r}.")
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
         X = matrix(X)
@@ -92,24 +100,25 @@ class PerItem(Kernel):
             K = K.copy()
             K[same] -= self.variance
         inner = self.kernel.pullback(X[:, :-1], G, K)
-        return np.append(inner, self.variance * G[same].sum())
+        return np.append(inner, (self.variance + NEGLIGIBLE) * G[same].sum())
 
     @property
     def theta(self) -> Array:
         if self.kernel is None:
             return np.zeros(0)
-        return np.append(self.kernel.theta, np.log(self.variance))
+        return np.append(self.kernel.theta, np.log(self.variance + NEGLIGIBLE))
 
     def with_theta(self, theta: ArrayLike) -> Self:
         theta = self._fitting(theta)
         if self.kernel is None:
             return self
-        variance = float(np.exp(theta[-1]))
+        # Not exp(theta) - NEGLIGIBLE: that would not be zero at the end of the box.
+        variance = max(0.0, NEGLIGIBLE * float(np.expm1(theta[-1] - np.log(NEGLIGIBLE))))
         return replace(self, kernel=self.kernel.with_theta(theta[:-1]), variance=variance)
 
     @property
     def theta_kinds(self) -> tuple[str, ...]:
-        return () if self.kernel is None else (*self.kernel.theta_kinds, "variance")
+        return () if self.kernel is None else (*self.kernel.theta_kinds, "item_variance")
 
     @property
     def theta_names(self) -> list[str]:
@@ -119,7 +128,7 @@ class PerItem(Kernel):
     def bounds(self) -> Array:
         if self.kernel is None:
             return np.zeros((0, 2))
-        own = widened([BOXES["variance"]], self.theta[-1:])
+        own = widened([(np.log(NEGLIGIBLE), BOXES["variance"][1])], self.theta[-1:])
         return np.concatenate([self.kernel.bounds, own])
 
     def feature_relevance(self, d: int) -> Array:

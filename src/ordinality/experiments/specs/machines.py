@@ -111,14 +111,11 @@ def class_shares(split: Split, seed: int) -> Shares:
     array([1., 1.])
     """
     from sklearn.metrics.pairwise import euclidean_distances
-    from sklearn.preprocessing import StandardScaler
 
     folds, parts = folds_of(len(split.y), seed), []
     for fold in range(FOLDS):
         kept, left = split.X[folds != fold], split.X[folds == fold]
-        scaler = StandardScaler().fit(kept)
-        X, Z = scaler.transform(kept), scaler.transform(left)
-        squares = euclidean_distances(np.vstack([X, Z]), X, squared=True)
+        squares = euclidean_distances(np.vstack([kept, left]), kept, squared=True)
         parts.append((squares, split.y[folds != fold], split.y[folds == fold]))
 
     def shares(Cs: Floats, kappa: float | None) -> Floats:

@@ -231,14 +231,23 @@ def comparisons_gp(
         "ard": lambda: Gaussian(np.full(d, np.sqrt(d))),
         "linear": Linear,
     }
+    X = _scaled(pairs.X)
     model = PreferenceGP(
-        pairs.X, kernel=chosen[kernel](), item_effects=False, inference=inference, **options
-    ).fit(pairs.train)
+        X, kernel=chosen[kernel](), item_effects=False, inference=inference, standardize=False,
+        **options,
+    ).fit(pairs.train)  # fmt: skip
     proba = model.predict_proba(pairs.test)
     return {
         "pair_error": float(np.mean(model.predict(pairs.test) != 1)),
         "log_score": float(-np.mean(np.log(proba[:, 1]))),
     }
+
+
+def _scaled(X: NDArray[Any]) -> NDArray[Any]:
+    """Unit spread around zero, but for indicators of categories, which stay 0 and 1."""
+    indicator = np.all((X == 0) | (X == 1), axis=0)
+    spread = X.std(axis=0)
+    return np.where(indicator, X, (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
 def comparisons_svm(pairs: Pairs, seed: int, kernel: str = "rbf") -> Errors:
@@ -288,7 +297,9 @@ def classes_gp(split: Split, seed: int, inference: str = "laplace") -> Errors:
     """
     from ordinality.estimators import LabelRankingGP
 
-    model = LabelRankingGP(graph="multiclass", inference=inference, random_state=seed)
+    model = LabelRankingGP(
+        graph="multiclass", inference=inference, standardize=False, random_state=seed
+    )
     return _of_classes(model.fit(split.X, split.y), split)
 
 
@@ -303,7 +314,8 @@ def classes_svm(split: Split, seed: int) -> Errors:
     from ordinality.estimators import LabelRankingSVM
 
     C, kappa = machines.searched(machines.class_shares(split, seed), with_kappa=True)
-    model = LabelRankingSVM(C, gamma=(kappa or 1.0) / 2, max_iter=machines.STEPS)
+    gamma = (kappa or 1.0) / 2
+    model = LabelRankingSVM(C, gamma=gamma, standardize=False, max_iter=machines.STEPS)
     return _of_classes(model.fit(split.X, split.y), split) | {"C": C, "kappa": kappa}
 
 

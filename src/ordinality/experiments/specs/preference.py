@@ -4,6 +4,8 @@ figures 2 and 3.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ordinality.experiments.specs import methods, problems, transcribed
 from ordinality.experiments.values import Marks, Method, Metric, Spec
 
@@ -13,7 +15,7 @@ SOURCE = "Chu & Ghahramani (2005), Preference learning with Gaussian processes, 
 PAIR_ERROR = Metric("pair_error", "pair error %", scale=100, decimals=2)
 
 
-def _gp(name: str, title: str, inference: str, column: str = "", **settings: str) -> Method:
+def _gp(name: str, title: str, inference: str, column: str = "", **settings: Any) -> Method:
     """A Gaussian process; one with a column is beyond the paper and set beside that."""
     chosen = {"inference": inference, **settings}
     return Method(name, title, methods.comparisons_gp, chosen, bool(column), column)
@@ -52,8 +54,8 @@ SPECS = (
         partitions=20,
         methods=(
             Method("cc-svm", "CC-SVM", methods.comparisons_svm),
-            _gp("gp", "GP", "laplace"),
-            _gp("gpard", "GPARD", "laplace", kernel="ard"),
+            _gp("gp", "GP", "laplace", hyperprior=None),
+            _gp("gpard", "GPARD", "laplace", kernel="ard", hyperprior=None),
             _gp("gp-ep", "GP by EP", "ep", "gp"),
             _gp("gpard-ep", "GPARD by EP", "ep", "gpard", kernel="ard"),
         ),
@@ -65,13 +67,19 @@ SPECS = (
         marks=Marks(against="gp"),
         notes=(
             "The paper's draws of pairs were not published; ours are others of the same kind.",
-            "The noise of comparisons has a weak prior here, chosen partly by its test errors "
-            "on ten of these draws of every set but abalone. With the evidence alone, as in "
-            "the paper, triazines stands at +0.68 (GP) and +0.54 (GPARD). On six draws of "
-            "abalone, features as they are, or scaled to [-1, 1], gave 17.70 % and 17.91 % "
-            "where standardised ones gave 17.71 %.",
+            "GP and GPARD are by the evidence alone, as in the paper; the optional gp-ep and "
+            "gpard-ep have this package's weak prior of the noise, chosen partly by test "
+            "errors on ten of these draws of every set but abalone.",
+            "Test pairs are drawn from among all, training pairs too: the paper draws more of "
+            "them than pyrimidines and triazines have pairs, and does not say that training "
+            "pairs are left out. Without them, and with our prior, triazines stood at +0.76 "
+            "(GP) and +0.62 (GPARD), abalone at +0.49 (GP).",
+            "Features have unit spread, and indicators of categories stay 0 and 1: on abalone "
+            "(GP, with our prior) the evidence is higher by two nats so, and the error 17.48 % "
+            "where it was 17.59 % with indicators of unit spread too. The difference of two "
+            "means of 20 draws has a standard error of 0.3 published deviations.",
             "Inference by expectation propagation (the optional gp-ep and gpard-ep) has the "
-            "lower error on every set where both were run.",
+            "lower error on the three smaller sets and about the same on the other two.",
         ),
     ),
     Spec(
@@ -102,6 +110,9 @@ SPECS = (
         notes=(
             "The partitions of Wu, Lin & Weng (2004) were not found; ours are drawn by seed "
             "from the whole sets. Label errors are printed without deviations.",
+            "Inputs are scaled to [-1, 1] over the whole set, as in the copies of these sets "
+            "that the authors of LIBSVM keep. With unit spread over the training rows instead "
+            "segment has preference errors of 1.73 % (GP) and 2.35 % (CC-SVM).",
         ),
     ),
     Spec(
@@ -124,6 +135,9 @@ SPECS = (
             "and ours are the 45 features of LETOR 3.0 of the 235 documents of the same "
             "query. So errors cannot be compared with the paper's, only how the two methods "
             "stand to each other: the paper calls them very competitive.",
+            "Here the machine is ahead from 200 pairs on. On three draws of 500 and of 1000 "
+            "pairs neither the evidence alone, nor expectation propagation, nor features as "
+            "they are moves the error of the Gaussian process by more than 0.6 points.",
         ),
     ),
     Spec(
@@ -151,7 +165,8 @@ SPECS = (
         notes=(
             "The paper does not say how many rows it tested; here they are 1000. It prints no "
             "numbers, and finds the Gaussian process clearly superior, the more so the more "
-            "labels there are.",
+            "labels there are. Here it is ahead for every number of labels, but by less the "
+            "more there are: 1.5 points for two and 0.3 for ten.",
         ),
     ),
 )
