@@ -18,11 +18,9 @@ from collections.abc import Iterator
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from boosting_partitions import rows_of
-from partitions import split
 from rich.progress import track
 
-from ordinality import OrdinalBoost, RankBoost
+from ordinality import OrdinalBoost, RankBoost, datasets
 from ordinality.estimators._link import learn_link
 
 MODELS = {
@@ -34,15 +32,10 @@ PUBLISHED = ("era", "esl", "car")  # levels of their own; the others are cut int
 CUT = ("abalone", "boston_housing", "stocks")
 
 
-def parts(name: str, partitions: int) -> Iterator[tuple[np.ndarray, ...]]:
+def parts(name: str, count: int) -> Iterator[datasets.Split]:
     """X, y, X_test, y_test of the first partitions, labels from 1."""
-    for partition in track(range(1, partitions + 1), description=name):
-        if name not in CUT:
-            yield tuple(split("orca_partitions", name, partition))
-            continue
-        X, table = rows_of(name)
-        y, train = table["label_10"].to_numpy(), table[f"train10_{partition:02d}"] == 1
-        yield X[train], y[train], X[~train], y[~train]
+    kind, bins = ("equal-frequency", 10) if name in CUT else ("orca", None)
+    yield from track(datasets.partitions(name, kind, bins)[:count], description=name)
 
 
 def levels_of(*labels: np.ndarray) -> np.ndarray:
