@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ordinality.gp.ascent import climb, curvature, refine
+from ordinality.gp.ascent import Outlook, climb, curvature, refine
 
 WIDE = np.array([[-10.0, 10.0], [-10.0, 10.0]])
 
@@ -98,7 +98,7 @@ def test_climb_stays_in_its_box_and_hands_on_the_best_start():
 
 def test_refine_is_at_the_top_of_a_quadratic_after_two_evaluations():
     evaluate, _ = evaluated(quadratic)
-    ascent = refine(evaluate, np.zeros(2), H, WIDE, 60, 1e-9)
+    ascent = refine(evaluate, Outlook.of(np.zeros(2), H), WIDE, 60, 1e-9)
     assert ascent.n_evaluations == 2
     assert ascent.converged
     np.testing.assert_allclose(ascent.best.theta, TOP, rtol=0, atol=1e-12)
@@ -107,7 +107,7 @@ def test_refine_is_at_the_top_of_a_quadratic_after_two_evaluations():
 def test_refine_stays_in_its_box_and_finds_the_top_on_its_edge():
     box = np.array([[-0.5, 0.5], [-10.0, 10.0]])
     evaluate, calls = evaluated(quadratic)
-    ascent = refine(evaluate, np.array([-3.0, 0.0]), H, box, 60, 1e-9)
+    ascent = refine(evaluate, Outlook.of(np.array([-3.0, 0.0]), H), box, 60, 1e-9)
     thetas = np.array([theta for theta, _, _ in calls])
     assert np.all((thetas[:, 0] >= -0.5) & (thetas[:, 0] <= 0.5))
     assert ascent.converged
@@ -119,7 +119,7 @@ def test_refine_stays_in_its_box_and_finds_the_top_on_its_edge():
 )
 def test_refine_climbs_whatever_curvature_it_is_told(wrong):
     evaluate, calls = evaluated(valley)
-    ascent = refine(evaluate, np.array([-0.5, 0.5]), wrong, WIDE, 200, 1e-9)
+    ascent = refine(evaluate, Outlook.of(np.array([-0.5, 0.5]), wrong), WIDE, 200, 1e-9)
     assert ascent.converged
     assert ascent.n_evaluations == len(calls)
     np.testing.assert_allclose(ascent.best.theta, 1.0, rtol=0, atol=1e-2)
@@ -128,7 +128,7 @@ def test_refine_climbs_whatever_curvature_it_is_told(wrong):
 @pytest.mark.parametrize("most", [1, 2, 7])
 def test_refine_stays_within_its_evaluations(most):
     evaluate, calls = evaluated(valley)
-    ascent = refine(evaluate, np.array([-1.2, 1.0]), -np.eye(2), WIDE, most, 1e-12)
+    ascent = refine(evaluate, Outlook.of(np.array([-1.2, 1.0]), -np.eye(2)), WIDE, most, 1e-12)
     assert ascent.n_evaluations == len(calls) == most
     assert not ascent.converged
     assert ascent.best.value == max(value for _, value, _ in calls)
@@ -138,9 +138,33 @@ def test_refine_stays_within_its_evaluations(most):
 def test_refine_does_not_leave_a_top_inside_or_on_the_edge(at, edge):
     evaluate, _ = evaluated(quadratic)
     box = np.array([[-10.0, edge], [-10.0, 10.0]])
-    ascent = refine(evaluate, at, H, box, 60, 1e-9)
+    ascent = refine(evaluate, Outlook.of(at, H), box, 60, 1e-9)
     assert ascent.n_evaluations == 1
     assert ascent.converged
+
+
+def test_an_ascent_goes_on_from_its_outlook():
+    evaluate, calls = evaluated(valley)
+    first = refine(evaluate, Outlook.of(np.array([-0.5, 0.5]), -np.eye(2)), WIDE, 3, 1e-9)
+    assert not first.converged
+    then = refine(evaluate, first.outlook, WIDE, 200, 1e-9)
+    theta, _, start = calls[3]
+    np.testing.assert_array_equal(theta, first.outlook.theta)
+    assert start == first.outlook.start is not None
+    assert then.converged
+    assert then.n_evaluations == len(calls) - 3
+    np.testing.assert_allclose(then.best.theta, 1.0, rtol=0, atol=1e-2)
+
+
+def test_more_is_left_undone_where_promises_fall_as_newton_makes_them():
+    evaluate, _ = evaluated(quadratic)
+    at, inverse = TOP + np.array([0.0, 0.06]), np.linalg.inv(-H)  # 3.6e-3 nats below the top
+    for before, taken in ((np.inf, 1), (0.02, 1), (0.01, 2), (0.0, 2)):
+        ascent = refine(evaluate, Outlook(at, inverse, before), WIDE, 60, 1e-3, 5e-3)
+        assert ascent.converged
+        assert ascent.n_evaluations == taken
+    far = TOP + np.array([0.0, 0.08])  # 6.4e-3, more than may be left
+    assert refine(evaluate, Outlook(far, inverse), WIDE, 60, 1e-3, 5e-3).n_evaluations == 2
 
 
 def test_curvature_is_the_hessian_and_steps_inwards_at_the_edge():

@@ -108,7 +108,7 @@ def test_a_weight_is_so_many_copies_of_a_row(draw_problem, engine, criterion, li
     problem = draw_problem(10, SMOOTH, n=8, engine=engine, criterion=criterion, link=link)
     copies = np.array([1, 3, 1, 2, 1, 1, 4, 1])
     weighted = replace(problem, weights=copies.astype(float))
-    repeated = problem.rows(np.repeat(np.arange(8), copies))
+    repeated = problem.subset(np.repeat(np.arange(8), copies))
     one, many = (p.evaluate(p.theta) for p in (weighted, repeated))
     assert one.value == pytest.approx(many.value, abs=1e-9)
     np.testing.assert_allclose(one.gradient, many.gradient, rtol=0, atol=1e-8)
@@ -135,7 +135,7 @@ def test_gradients_are_exact_for_any_weights(
 def test_a_row_of_vanishing_weight_is_no_row(draw_problem, solve, engine):
     problem = draw_problem(12, SMOOTH, engine=engine)
     weights = np.append(np.ones(11), 1e-9)
-    one, without = solve(replace(problem, weights=weights)), solve(problem.rows(np.arange(11)))
+    one, without = solve(replace(problem, weights=weights)), solve(problem.subset(range(11)))
     assert one.log_evidence == pytest.approx(without.log_evidence, abs=1e-7)
     np.testing.assert_allclose(one.mean[:11], without.mean, rtol=0, atol=1e-7)
 
@@ -146,7 +146,7 @@ def test_a_row_of_vanishing_weight_is_no_row(draw_problem, solve, engine):
 @each_engine
 def test_repeated_rows_with_different_levels_are_fine(draw_problem, solve, engine):
     problem = draw_problem(13, SMOOTH, engine=engine)
-    twice = problem.rows(np.r_[0:12, 0:12])
+    twice = problem.subset(np.r_[0:12, 0:12])
     twice = replace(twice, y=np.r_[problem.y, 3 - problem.y])
     a = solve(twice)
     assert a.converged

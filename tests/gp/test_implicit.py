@@ -102,6 +102,6 @@ def test_the_score_of_ep_is_near_that_of_leaving_rows_out_for_real(
 ):
     problem = draw_problem(seed, SMOOTH, n=5, criterion="loo")
     evidence = exact_evidence(problem, nodes=20)
-    rest = [exact_evidence(problem.rows(np.delete(np.arange(5), i))) for i in range(5)]
+    rest = [exact_evidence(problem.subset(np.delete(np.arange(5), i))) for i in range(5)]
     exact = 5 * evidence - sum(rest)  # log p(y_i | the others), summed
     assert problem.evaluate(problem.theta).value == pytest.approx(exact, abs=0.1)

@@ -280,7 +280,7 @@ def test_comparisons_that_do_not_connect_are_independent_where_the_prior_is(each
     pairs[:, 1] = np.where(pairs[:, 0] == pairs[:, 1], pairs[:, 0] ^ 1, pairs[:, 1])
     X = np.repeat([[0.0, 0.0], [90.0, 90.0]], 4, axis=0) + 0.3 * whole.X
     whole = replace(whole, X=X, design=Differences(pairs, 8))
-    parts = [whole.rows(np.flatnonzero(np.arange(12) % 2 == i)) for i in (0, 1)]
+    parts = [whole.subset(np.flatnonzero(np.arange(12) % 2 == i)) for i in (0, 1)]
     total = sum(p.evaluate(p.theta).value for p in parts)
     assert whole.evaluate(whole.theta).value == pytest.approx(total, abs=1e-9)
 

@@ -96,12 +96,11 @@ def test_coarse_to_fine_ends_within_a_fiftieth_of_a_nat_of_the_direct_way(table,
 def test_what_a_rough_search_found_is_settled_as_exactly_as_was_asked(table):
     fit = maximise(table)
     assert fit.problem is table
-    assert fit.best.approximation.residual < table.tol < table.rough().tol
+    assert fit.best.approximation.residual < table.tol < table.rough(1e-3).tol
     exact = table.evaluate(fit.best.theta)
     assert fit.best.value == pytest.approx(exact.value, abs=1e-8)
     assert fit.best.criterion == pytest.approx(exact.criterion, abs=1e-8)
-    # The gradient is that of the search: good to the tolerance of a rough engine.
-    np.testing.assert_allclose(fit.best.gradient, exact.gradient, rtol=0, atol=1e-2)
+    np.testing.assert_allclose(fit.best.gradient, exact.gradient, rtol=0, atol=1e-4)
 
 
 def test_the_direct_way_ends_at_the_top(table, direct):
@@ -153,7 +152,8 @@ def test_the_best_of_several_starts_is_kept(draw_problem):
     both = maximise(far, starts=[problem.theta], mapper=mapper)
     np.testing.assert_array_equal(asked, [far.theta, problem.theta])
     np.testing.assert_array_equal(both.best.theta, good.best.theta)
-    assert both.n_evaluations == good.n_evaluations + poor.n_evaluations
+    # Each start was searched from as it is alone; only the best was settled exactly.
+    assert both.n_evaluations == good.n_evaluations + poor.n_evaluations - 1
 
 
 def test_a_search_cut_short_says_so(table):

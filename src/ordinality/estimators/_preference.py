@@ -31,9 +31,6 @@ __all__ = ["PreferenceModel", "Utility", "turned"]
 _OWN = 0.3
 _ENTRIES = 10**7  # pairs or items, times items learnt from, at once: some 300 megabytes
 _LARGE = 400  # rows of a factor from which learning goes coarse to fine
-# Tolerance of sites during the search. Evidence is off by its square; gradients by 1e-4 would
-# keep the search from seeing its end.
-_ROUGH = 1e-5
 
 
 class Utility(NamedTuple):
@@ -54,13 +51,13 @@ class _AmongItems(Problem):
     def of(cls, problem: Problem) -> _AmongItems:
         return cls(**{field.name: getattr(problem, field.name) for field in fields(problem)})
 
-    def rows(self, index: np.ndarray) -> Problem:
+    def subset(self, index: np.ndarray) -> Problem:
         """As many observations as ``index`` has, of as few items as a fixed shuffle allows."""
         design = self.design
         assert isinstance(design, Rows)
         turn = np.random.default_rng(0).permutation(design.size)
         last = np.max(np.where(design.value != 0, turn[design.index], 0), axis=1)
-        return super().rows(np.sort(np.argsort(last, kind="stable")[: len(index)]))
+        return super().subset(np.sort(np.argsort(last, kind="stable")[: len(index)]))
 
 
 class PreferenceModel(Learner, ClassifierMixin, BaseEstimator):
@@ -200,17 +197,7 @@ class PreferenceModel(Learner, ClassifierMixin, BaseEstimator):
         )  # fmt: skip
 
     def _learn(self, problem: Problem, coarse_to_fine: bool) -> Fit[Problem]:
-        """Search with sites that are settled roughly, and settle them well where it ends."""
-        if self.optimizer is None:
-            return super()._learn(problem, coarse_to_fine)
-        searched = _AmongItems.of(problem)
-        # Laplace settles by squares, and a search from coarse to fine is rough of itself.
-        if self.inference == "laplace" or coarse_to_fine:
-            return replace(super()._learn(searched, coarse_to_fine), problem=problem)
-        fit = super()._learn(replace(searched, tol=max(self.tol, _ROUGH)), coarse_to_fine)
-        with one_pool(len(problem.y)):
-            best = problem.evaluate(fit.best.theta, fit.best.start)
-        return replace(fit, problem=problem, best=best)
+        return replace(super()._learn(_AmongItems.of(problem), coarse_to_fine), problem=problem)
 
     def _is_large(self, problem: Problem) -> bool:
         """Whether subsets of the answers are much cheaper than all of them."""

@@ -15,7 +15,11 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.optimize import minimize
 
-__all__ = ["Ascent", "climb", "curvature", "refine"]
+__all__ = ["Ascent", "Outlook", "climb", "curvature", "refine"]
+
+# Near a quadratic top the promise of each step is a small part of that of the step before; on a
+# ridge it is not.
+_FALL = 5.0
 
 
 class _Evaluated(Protocol):
@@ -33,12 +37,28 @@ _Evaluate = Callable[..., Any]
 
 
 @dataclass(frozen=True)
+class Outlook:
+    """A step that was not taken: where it leads, and what it is expected to gain."""
+
+    theta: np.ndarray
+    inverse: np.ndarray  # of the negative curvature, as far as it is known
+    promise: float = np.inf  # nats; zero if those before did not fall as Newton's steps do
+    start: Any = None  # of the engine
+
+    @classmethod
+    def of(cls, theta: np.ndarray, hessian: np.ndarray) -> Outlook:
+        """From a point near the top with a guess of the curvature, right or wrong."""
+        return cls(theta, _positive_inverse(-hessian))
+
+
+@dataclass(frozen=True)
 class Ascent:
-    """The best evaluation of a climb."""
+    """The best evaluation of a climb, and how it would go on."""
 
     best: Any
     n_evaluations: int
     converged: bool
+    outlook: Outlook
 
 
 class _ExhaustedError(Exception):
@@ -57,13 +77,21 @@ class _Refused:
 class _Recorder:
     """Evaluates, counts, keeps the best and hands its engine state on."""
 
-    def __init__(self, evaluate: _Evaluate) -> None:
+    def __init__(self, evaluate: _Evaluate, start: Any = None) -> None:
         self.evaluate = evaluate
+        self.start = start
         self.best: Any = None
         self.count = 0
 
+    def ascent(self, converged: bool, outlook: Outlook | None = None) -> Ascent:
+        """What was found, and where it ends unless there is an outlook."""
+        if outlook is None:
+            p = len(self.best.theta)
+            outlook = Outlook(self.best.theta, np.zeros((p, p)), 0.0, self.best.start)
+        return Ascent(self.best, self.count, converged, outlook)
+
     def __call__(self, theta: np.ndarray) -> Any:
-        start = None if self.best is None else self.best.start
+        start = self.start if self.best is None else self.best.start
         self.count += 1
         try:
             found = self.evaluate(theta, start)
@@ -108,9 +136,8 @@ def climb(
             callback=enough, options={"maxls": 10, "ftol": 1e-12},
         )  # fmt: skip
     except _ExhaustedError:
-        return Ascent(record.best, record.count, converged=False)
-    converged = bool(result.success) or small_steps >= 2
-    return Ascent(record.best, record.count, converged)
+        return record.ascent(converged=False)
+    return record.ascent(converged=bool(result.success) or small_steps >= 2)
 
 
 def curvature(evaluate: _Evaluate, at: _Evaluated, box: np.ndarray) -> np.ndarray:
@@ -128,32 +155,49 @@ def curvature(evaluate: _Evaluate, at: _Evaluated, box: np.ndarray) -> np.ndarra
 
 def refine(
     evaluate: _Evaluate,
-    theta: np.ndarray,
-    hessian: np.ndarray,
+    outlook: Outlook,
     box: np.ndarray,
     max_evaluations: int,
     gain: float,
+    left: float = 0.0,
 ) -> Ascent:
-    """Quasi-Newton ascent from a point near the top with a curvature to begin with."""
-    record = _Recorder(evaluate)
-    here = record(np.clip(theta, box[:, 0], box[:, 1]))
-    inverse = _positive_inverse(-hessian)
-    while record.count < max_evaluations:
-        free = _free(here, box)
-        step = np.where(free, inverse @ np.where(free, here.gradient, 0.0), 0.0)
+    """Quasi-Newton ascent near the top, until a step promises less than ``gain``.
+
+    Where promises have fallen as Newton's steps make them, one of ``left`` can be believed and
+    is not worth the step either.
+    """
+    record = _Recorder(evaluate, outlook.start)
+    here = record(_inside(outlook.theta, box))
+    inverse, before = outlook.inverse, outlook.promise
+    while True:
+        step = _step(here, inverse, box)
         promise = 0.5 * float(here.gradient @ step)
-        if promise < gain:
-            return Ascent(record.best, record.count, converged=True)
-        step *= min(1.0, 2.0 / np.max(np.abs(step)))  # a factor of e^2 at most in any parameter
-        there = record(np.clip(here.theta + step, box[:, 0], box[:, 1]))
+        falling = promise * _FALL <= before
+        before = promise if falling else 0.0
+        ahead = Outlook(_inside(here.theta + step, box), inverse, before, here.start)
+        if promise < (max(gain, left) if falling else gain):
+            return record.ascent(True, ahead)
+        if record.count >= max_evaluations:
+            return record.ascent(False, ahead)
+        there = record(ahead.theta)
         while there.value < here.value and record.count < max_evaluations:
             step *= 0.3
             if 0.5 * float(here.gradient @ step) < gain:
-                return Ascent(record.best, record.count, converged=True)
-            there = record(np.clip(here.theta + step, box[:, 0], box[:, 1]))
+                return record.ascent(converged=True)
+            there = record(_inside(here.theta + step, box))
         inverse = _secant(inverse, there.theta - here.theta, here.gradient - there.gradient)
         here = there
-    return Ascent(record.best, record.count, converged=False)
+
+
+def _inside(theta: np.ndarray, box: np.ndarray) -> np.ndarray:
+    return np.clip(theta, box[:, 0], box[:, 1])
+
+
+def _step(at: _Evaluated, inverse: np.ndarray, box: np.ndarray) -> np.ndarray:
+    """Newton's step over the parameters that may move, by a factor of e^2 at most in any."""
+    free = _free(at, box)
+    step = np.where(free, inverse @ np.where(free, at.gradient, 0.0), 0.0)
+    return step * (2.0 / max(float(np.max(np.abs(step))), 2.0))
 
 
 def _free(at: _Evaluated, box: np.ndarray) -> np.ndarray:

@@ -34,8 +34,6 @@ ENGINES: dict[str, Callable[..., Approximation]] = {
 }
 CRITERIA = ("evidence", "bound", "loo")
 
-_LOOSE = 1e-4  # engine tolerance while searching from coarse to fine: value exact to 1e-8
-
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -100,30 +98,14 @@ class Problem:
         of_items = isinstance(self.design, Rows) and not isinstance(self.design, Labels)
         return min(m, 1.5 * n) if of_items else m  # 1.5: where the two forms cost the same
 
+    def rough(self, tol: float) -> Problem:
+        """The same problem, solved less exactly."""
+        # Laplace's tolerance is a squared decrement; and what is first order in the sites, as
+        # all criteria are but the evidence, is not to be had for less.
+        second_order = self.engine != "laplace" and self.criterion == "evidence"
+        return replace(self, tol=tol) if second_order and tol > self.tol else self
+
     def subset(self, index: np.ndarray) -> Problem:
-        """The same problem on some of the rows, solved less exactly."""
-        return self.rows(index).rough()
-
-    def rough(self) -> Problem:
-        """The same problem, solved as exactly as a search needs."""
-        # Laplace's tolerance is a squared decrement, and its evidence first order in the mode.
-        tol = self.tol if self.engine == "laplace" else max(self.tol, _LOOSE)
-        return replace(self, tol=tol)
-
-    def finished(self, rough: Evaluation) -> Evaluation:
-        """An evaluation of the rough problem, made exact but for the gradient."""
-        if rough.approximation.residual < self.tol or self.engine == "laplace":
-            return rough
-        if self.criterion != "evidence":
-            return self.evaluate(rough.theta, rough.start)
-        kernel, likelihood = self.model(rough.theta)
-        a = self._settled(kernel(self.X), likelihood, rough.start, gradient=False)
-        change = a.log_evidence - rough.criterion
-        return replace(
-            rough, value=rough.value + change, criterion=a.log_evidence, approximation=a
-        )
-
-    def rows(self, index: np.ndarray) -> Problem:
         """The same problem on some of the rows."""
         if isinstance(self.design, Rows):
             return self._observations(index)

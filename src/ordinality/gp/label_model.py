@@ -33,14 +33,14 @@ class LabelProblem(Problem):
     A share of the observations would see almost all of the inputs, and cost as much.
     """
 
-    def rows(self, index: np.ndarray) -> Problem:
+    def subset(self, index: np.ndarray) -> Problem:
         """All observations of as large a share of the inputs as ``index`` is of theirs."""
         design = self.design
         assert isinstance(design, Labels)
         count = min(design.n, 1 + design.n * len(index) // len(design))
         # A fixed shuffle: the rows of a table may lie in an order, and subsets are nested.
         some = np.random.default_rng(0).permutation(design.n)[:count]
-        return super().rows(np.flatnonzero(np.isin(design.at, some)))
+        return super().subset(np.flatnonzero(np.isin(design.at, some)))
 
 
 @dataclass(frozen=True)

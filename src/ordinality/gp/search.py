@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from .arrays import workspace
-from .ascent import Ascent, climb, curvature, refine
+from .ascent import Ascent, Outlook, climb, curvature, refine
 from .hyperpriors import Hyperprior
 
 __all__ = ["Fit", "Learnable", "maximise", "scattered"]
@@ -26,7 +26,13 @@ __all__ = ["Fit", "Learnable", "maximise", "scattered"]
 _DIRECT = 400  # rows up to which there is nothing to gain
 _COARSEST = 250
 _GROWTH = 2.5
-_ROUGH = 1e-2  # nats that do not matter on a subset
+_ROUGH = 0.05  # nats that do not matter on a subset
+# Engine tolerances. A line search would not see its end with gradients worse than the first;
+# curvature is a difference of gradients; the Newton steps on all the rows lose some 2e-4 nats
+# by the last, and the first of them a tenth of what it promises with one ten times that.
+_SEARCHING, _DIFFERENCING, _STEPPING = 1e-5, 1e-4, 1e-3
+_NEAR = 0.1  # nats of which one step more, with the exact engine, leaves next to nothing,
+_LEFT = 1e-2  # and what may be left if the search was that of a quadratic top
 # Least step of a line search from nothing, for it crosses plateaus: with 2e-3 four of 214 small
 # problems stopped up to 5 nats below the top, with this none, for two more evaluations in 16.
 _LEAST = 2e-4
@@ -50,9 +56,8 @@ class Learnable(Protocol):
     def effort(self) -> float: ...
     def model(self, theta: np.ndarray) -> tuple[Any, ...]: ...
     def subset(self, index: np.ndarray) -> Self: ...
-    def rough(self) -> Self: ...
+    def rough(self, tol: float) -> Self: ...
     def evaluate(self, theta: np.ndarray, start: Any = None) -> Any: ...
-    def finished(self, rough: Any) -> Any: ...
 
 
 Model = TypeVar("Model", bound=Learnable)
@@ -103,7 +108,8 @@ def maximise(
     max_evaluations : int
         Most evaluations per level and start.
     gain : float
-        Stop when another step promises less than this many nats.
+        Stop when another step promises less than this many nats; a hundredth of one will do
+        where the steps of a search on all the rows have fallen as Newton's do.
     mapper : callable
         Runs the starts; ``map`` or a parallel one.
     hold : callable
@@ -112,37 +118,56 @@ def maximise(
         Chooses the subsets; the same seed gives the same fit.
     """
     rng = np.random.default_rng(0) if rng is None else rng
-    subsets = _subsets(problem.y, rng) if coarse_to_fine else []
-    parts = [problem.subset(index) for index in subsets]
-    # A few comparisons see most of the items, and then cost what all of them do.
-    levels = [part for part in parts if part.effort < _CHEAPER * problem.effort]
-    # A search that has begun on a subset ends with a few Newton steps, which need no exact
-    # engine; a line search from nothing is left undisturbed.
-    levels.append(problem.rough() if levels else problem)
-    box = problem.box
-    gains = [max(gain, _ROUGH)] * (len(levels) - 1) + [gain]
-    if len(levels) == 1:
-        gains = [min(gain, _LEAST)]
-    first = levels[0]
-    scale = _scale(first)
+    levels = _levels(problem, rng if coarse_to_fine else None)
+    box, first, scale = problem.box, levels[0], _scale(levels[0])
+    enough = _ROUGH if len(levels) > 1 else min(gain, _LEAST)
 
     def search(theta: np.ndarray) -> Ascent:
         with workspace():
-            return climb(first.evaluate, theta, box, scale, max_evaluations, gains[0])
+            return climb(first.evaluate, theta, box, scale, max_evaluations, enough)
 
     with hold(len(first.y)):
         ascents = list(mapper(search, [problem.theta, *starts]))
     best = max(ascents, key=lambda ascent: ascent.best.value)
     path = [(len(first.y), sum(ascent.n_evaluations for ascent in ascents))]
-    for (coarse, fine), enough in zip(pairwise(levels), gains[1:], strict=True):
+    for coarse, fine in pairwise(levels):
         with hold(len(coarse.y)), workspace():
             hessian = _grown(curvature(coarse.evaluate, best.best, box), coarse, fine)
+        enough = max(gain, _NEAR) if fine is levels[-1] else _ROUGH
         with hold(len(fine.y)), workspace():
-            best = refine(fine.evaluate, best.best.theta, hessian, box, max_evaluations, enough)
+            outlook = Outlook.of(best.best.theta, hessian)
+            best = refine(fine.evaluate, outlook, box, max_evaluations, enough)
         path.append((len(fine.y), best.n_evaluations))
-    with hold(len(problem.y)), workspace():
-        found = problem.finished(best.best)
-    return Fit(problem, found, path[-1][1], tuple(path), best.converged)
+    if len(levels) > 1 or first is not problem:  # else all was exact
+        with hold(len(problem.y)), workspace():
+            last = _finished(problem, best, box, max_evaluations, gain)
+        path[-1] = (len(problem.y), path[-1][1] + last.n_evaluations)
+        best = replace(last, converged=best.converged and last.converged)
+    return Fit(problem, best.best, path[-1][1], tuple(path), best.converged)
+
+
+def _levels(problem: Model, rng: np.random.Generator | None) -> list[Model]:
+    """The problems to solve one after another, each as exactly as a search needs."""
+    subsets = [] if rng is None else _subsets(problem.y, rng)
+    levels = [problem.subset(index).rough(_DIFFERENCING) for index in subsets]
+    # A few comparisons see most of the items, and then cost what all of them do.
+    levels = [level for level in levels if level.effort < _CHEAPER * problem.effort]
+    return [*levels, problem.rough(_STEPPING if levels else _SEARCHING)]
+
+
+def _finished(
+    problem: Learnable, rough: Ascent, box: np.ndarray, max_evaluations: int, gain: float
+) -> Ascent:
+    """The last steps, with the exact engine: one as a rule, and at least.
+
+    To settle where the rough search would have gone next costs no more than where it is.
+    """
+    left = max(max_evaluations - rough.n_evaluations, 1)
+    there = refine(problem.evaluate, rough.outlook, box, left, gain, _LEFT)
+    if there.best.value >= rough.best.value - gain:
+        return there
+    back = problem.evaluate(rough.best.theta, rough.best.start)
+    return replace(there, best=back, n_evaluations=there.n_evaluations + 1)
 
 
 def scattered(problem: Learnable, count: int, rng: np.random.Generator) -> list[np.ndarray]:
