@@ -163,8 +163,8 @@ def priors() -> None:
     for metric in ("zero_one", "mae", "log_score", "rps"):
         found = means("priors", metric)
         table = np.reshape(list(found.values()), (-1, len(PRIORS)))  # a line for each set
-        # Equal errors must tie, whatever the last digits of their sums.
-        ranks = np.mean(rankdata(table.round(9), axis=1), axis=0)
+        # Equal errors must tie, whatever the last digits of the stored ones.
+        ranks = np.mean(rankdata(table.round(5), axis=1), axis=0)
         both = zip(table.mean(axis=0), ranks, strict=True)
         columns.append([f"{mean:.4f} ({rank:.2f})" for mean, rank in both])
     for setting, *scores in zip(PRIORS, *columns, strict=True):
