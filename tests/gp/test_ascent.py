@@ -156,17 +156,6 @@ def test_an_ascent_goes_on_from_its_outlook():
     np.testing.assert_allclose(then.best.theta, 1.0, rtol=0, atol=1e-2)
 
 
-def test_more_is_left_undone_where_promises_fall_as_newton_makes_them():
-    evaluate, _ = evaluated(quadratic)
-    at, inverse = TOP + np.array([0.0, 0.06]), np.linalg.inv(-H)  # 3.6e-3 nats below the top
-    for before, taken in ((np.inf, 1), (0.02, 1), (0.01, 2), (0.0, 2)):
-        ascent = refine(evaluate, Outlook(at, inverse, before), WIDE, 60, 1e-3, 5e-3)
-        assert ascent.converged
-        assert ascent.n_evaluations == taken
-    far = TOP + np.array([0.0, 0.08])  # 6.4e-3, more than may be left
-    assert refine(evaluate, Outlook(far, inverse), WIDE, 60, 1e-3, 5e-3).n_evaluations == 2
-
-
 def test_curvature_is_the_hessian_and_steps_inwards_at_the_edge():
     evaluate, calls = evaluated(quadratic)
     box = np.array([[-10.0, 0.3], [-10.0, 10.0]])

@@ -64,6 +64,22 @@ def test_only_what_is_second_order_in_the_sites_is_solved_less_exactly(
     assert rough.value == pytest.approx(exact.value, abs=1e-4)
 
 
+def test_the_gauge_moves_thresholds_and_noise_with_the_latent_function(draw_problem):
+    problem = draw_problem(0, 2.0 * Gaussian([1.0, 3.0]))
+    theta = problem.theta
+    level, stretch = problem.gauge(theta).T
+    likelihood = problem.likelihood
+    for by in (1e-5, -1e-5):
+        _, shifted = problem.model(theta + by * level)
+        np.testing.assert_allclose(shifted.thresholds, likelihood.thresholds + by, atol=1e-14)
+        assert shifted.noise == likelihood.noise
+        _, stretched = problem.model(theta + by * stretch)
+        ratio = stretched.thresholds / likelihood.thresholds
+        np.testing.assert_allclose(ratio, 1.0 + by, rtol=0, atol=1e-9)
+        assert stretched.noise == pytest.approx(likelihood.noise * (1.0 + by), abs=1e-9)
+    np.testing.assert_array_equal(level[:3], 0.0)
+
+
 def test_the_box_holds_the_start_wherever_it_is(draw_problem):
     problem = draw_problem(0, 2.0 * Gaussian([1.0, 3.0]))
     assert problem.box.shape == (len(problem.theta), 2) == (len(problem.kinds), 2)

@@ -17,10 +17,6 @@ from scipy.optimize import minimize
 
 __all__ = ["Ascent", "Outlook", "climb", "curvature", "refine"]
 
-# Near a quadratic top the promise of each step is a small part of that of the step before; on a
-# ridge it is not.
-_FALL = 5.0
-
 
 class _Evaluated(Protocol):
     @property
@@ -38,11 +34,10 @@ _Evaluate = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Outlook:
-    """A step that was not taken: where it leads, and what it is expected to gain."""
+    """A step that was not taken: where it leads, and what those after it go by."""
 
     theta: np.ndarray
     inverse: np.ndarray  # of the negative curvature, as far as it is known
-    promise: float = np.inf  # nats; zero if those before did not fall as Newton's steps do
     start: Any = None  # of the engine
 
     @classmethod
@@ -87,7 +82,7 @@ class _Recorder:
         """What was found, and where it ends unless there is an outlook."""
         if outlook is None:
             p = len(self.best.theta)
-            outlook = Outlook(self.best.theta, np.zeros((p, p)), 0.0, self.best.start)
+            outlook = Outlook(self.best.theta, np.zeros((p, p)), self.best.start)
         return Ascent(self.best, self.count, converged, outlook)
 
     def __call__(self, theta: np.ndarray) -> Any:
@@ -154,31 +149,17 @@ def curvature(evaluate: _Evaluate, at: _Evaluated, box: np.ndarray) -> np.ndarra
 
 
 def refine(
-    evaluate: _Evaluate,
-    outlook: Outlook,
-    box: np.ndarray,
-    max_evaluations: int,
-    gain: float,
-    left: float = 0.0,
+    evaluate: _Evaluate, outlook: Outlook, box: np.ndarray, max_evaluations: int, gain: float
 ) -> Ascent:
-    """Quasi-Newton ascent near the top, until a step promises less than ``gain``.
-
-    Where promises have fallen as Newton's steps make them, one of ``left`` can be believed and
-    is not worth the step either.
-    """
+    """Quasi-Newton ascent near the top, until a step promises less than ``gain``."""
     record = _Recorder(evaluate, outlook.start)
-    here = record(_inside(outlook.theta, box))
-    inverse, before = outlook.inverse, outlook.promise
+    here, inverse = record(_inside(outlook.theta, box)), outlook.inverse
     while True:
         step = _step(here, inverse, box)
-        promise = 0.5 * float(here.gradient @ step)
-        falling = promise * _FALL <= before
-        before = promise if falling else 0.0
-        ahead = Outlook(_inside(here.theta + step, box), inverse, before, here.start)
-        if promise < (max(gain, left) if falling else gain):
-            return record.ascent(True, ahead)
-        if record.count >= max_evaluations:
-            return record.ascent(False, ahead)
+        ahead = Outlook(_inside(here.theta + step, box), inverse, here.start)
+        enough = 0.5 * float(here.gradient @ step) < gain
+        if enough or record.count >= max_evaluations:
+            return record.ascent(enough, ahead)
         there = record(ahead.theta)
         while there.value < here.value and record.count < max_evaluations:
             step *= 0.3

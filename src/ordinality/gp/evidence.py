@@ -98,6 +98,19 @@ class Problem:
         of_items = isinstance(self.design, Rows) and not isinstance(self.design, Labels)
         return min(m, 1.5 * n) if of_items else m  # 1.5: where the two forms cost the same
 
+    def gauge(self, theta: np.ndarray) -> np.ndarray:
+        """Directions in theta of a shift and a stretch of the latent function, shape (p, 2).
+
+        Thresholds and noise that move with it leave the likelihood as it was. None, shape
+        (p, 0), where no thresholds are learnt.
+        """
+        kinds = np.array(self.kinds)
+        level = kinds == "first_threshold"
+        if level.sum() != 1:
+            return np.zeros((len(theta), 0))
+        stretch = np.isin(kinds, ["noise", "gap"]) + level * theta
+        return np.column_stack([level, stretch]).astype(float)
+
     def rough(self, tol: float) -> Problem:
         """The same problem, solved less exactly."""
         # Laplace's tolerance is a squared decrement; and what is first order in the sites, as

@@ -130,6 +130,10 @@ class LeastSquares:
         X = self.X[np.ix_(index, index)] if self.kernel.inputs == "gram" else self.X[index]
         return replace(self, X=X, y=self.y[index], weights=self.weights[index])
 
+    def gauge(self, theta: np.ndarray) -> np.ndarray:
+        """No direction: targets are numbers, which fix level and scale."""
+        return np.zeros((len(theta), 0))
+
     def rough(self, tol: float) -> LeastSquares:
         """The same problem: there is nothing to save, for nothing iterates."""
         return self
