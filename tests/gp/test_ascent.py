@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from ordinality.gp.ascent import Outlook, climb, curvature, refine
 
@@ -94,6 +95,29 @@ def test_climb_stays_in_its_box_and_hands_on_the_best_start():
     for i, (_, _, start) in enumerate(calls):
         values = [value for _, value, _ in calls[:i]]
         assert start == (1 + int(np.argmax(values)) if values else None)
+
+
+def pit(theta):
+    """A straight slope, a top at a ratio near 9.6, and beyond it a shelf that wavers.
+
+    As the evidence of a linear kernel, it depends on the ratio of variance and noise alone.
+    """
+    ratio = theta[0] - 2.0 * theta[1]
+    value = -20.0 * np.logaddexp(0.0, 4.0 - ratio) - 5.0 * expit(2.0 * (ratio - 12.0))
+    slope = 20.0 * expit(4.0 - ratio) - 10.0 * expit(2 * ratio - 24) * expit(24 - 2 * ratio)
+    if ratio > 20:  # an engine that has not settled: the gradient is not that of the value
+        slope = -2.0
+    return value, slope * np.array([1.0, -2.0])
+
+
+def test_climb_comes_back_from_a_corner_of_the_box():
+    box = np.array([[-18.0, 9.0], [-7.0, 3.0]])
+    evaluate, calls = evaluated(pit)
+    ascent = climb(evaluate, np.zeros(2), box, np.full(2, 0.1), 150, 2e-4)
+    assert any(theta[0] - 2.0 * theta[1] > 20 for theta, _, _ in calls)
+    assert ascent.converged
+    assert ascent.n_evaluations == len(calls)
+    assert ascent.best.theta @ [1.0, -2.0] == pytest.approx(9.56, abs=0.05)
 
 
 def test_refine_is_at_the_top_of_a_quadratic_after_two_evaluations():

@@ -9,7 +9,7 @@ state so far to start its engine from.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +30,9 @@ class _Evaluated(Protocol):
 
 
 _Evaluate = Callable[..., Any]
+_REACH = 3.0  # of a climb made again: a factor of twenty in any parameter
+# Times the gain: of 298 ends 295 promised at most 2.3, three in a corner 98 and more.
+_SLOPE = 10.0
 
 
 @dataclass(frozen=True)
@@ -108,14 +111,49 @@ def climb(
     max_evaluations: int,
     gain: float,
 ) -> Ascent:
-    """L-BFGS-B in units of ``scale``, until two steps running gain less than ``gain``."""
+    """L-BFGS-B in units of ``scale``, until two steps running gain less than ``gain``.
+
+    Where the first two gradients are alike the secant sees no curvature, and the next step ends
+    in a corner of the box, where the criterion may be too inexact for any step to lead out. A
+    climb that ends on a slope is made again near its start, and the better end is kept.
+    """
+    near = np.clip(box, (theta - _REACH)[:, None], (theta + _REACH)[:, None])
+    best = _climb(evaluate, theta, box, scale, max_evaluations, gain)
+    count = best.n_evaluations
+    if _promise(best.best, box, scale) < _SLOPE * gain:
+        return best
+    for within in (near, box):
+        if count < max_evaluations:
+            left = max_evaluations - count
+            found = _climb(evaluate, theta, within, scale, left, gain)
+            best = max(best, found, key=lambda ascent: ascent.best.value)
+            theta, count = found.best.theta, count + found.n_evaluations
+    level = _promise(best.best, box, scale) < _SLOPE * gain
+    return replace(best, n_evaluations=count, converged=best.converged and level)
+
+
+def _promise(at: _Evaluated, box: np.ndarray, scale: np.ndarray) -> float:
+    """Nats ahead of a point, were the curvature one in units of ``scale``."""
+    return 0.5 * float(np.sum((at.gradient * scale)[_free(at, box)] ** 2))
+
+
+def _climb(
+    evaluate: _Evaluate,
+    theta: np.ndarray,
+    box: np.ndarray,
+    scale: np.ndarray,
+    max_evaluations: int,
+    gain: float,
+) -> Ascent:
+    """One run of L-BFGS-B."""
     record = _Recorder(evaluate)
     small_steps, last = 0, -np.inf
 
     def negative(z: np.ndarray) -> tuple[float, np.ndarray]:
         if record.count >= max_evaluations:  # L-BFGS-B asks only between line searches
             raise _ExhaustedError
-        found = record(z * scale)
+        # From unit to unit and back a bound may be missed by its last digit.
+        found = record(np.clip(z * scale, box[:, 0], box[:, 1]))
         return -found.value, -found.gradient * scale
 
     def enough(z: np.ndarray) -> None:
