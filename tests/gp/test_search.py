@@ -187,10 +187,13 @@ def test_the_best_of_several_starts_is_kept(draw_problem):
     assert both.n_evaluations == good.n_evaluations + poor.n_evaluations - 1
 
 
-def test_a_search_cut_short_says_so(table):
-    fit = maximise(table, coarse_to_fine=False, max_evaluations=7)
+@pytest.mark.parametrize(("coarse_to_fine", "most"), [(True, 3), (False, 2), (False, 7)])
+def test_a_search_cut_short_says_so(table, coarse_to_fine, most):
+    fit = maximise(table, coarse_to_fine=coarse_to_fine, max_evaluations=most)
     assert not fit.converged
-    assert fit.best.value > table.evaluate(table.theta).value
+    assert all(count <= most for _, count in fit.path)
+    assert fit.best.approximation.residual < table.tol
+    assert fit.best.value > table.evaluate(table.theta).value - 1e-9
 
 
 def test_subsets_that_see_most_of_the_items_are_passed_over():

@@ -123,10 +123,12 @@ def maximise(
     levels = _levels(problem, rng if coarse_to_fine else None)
     box, first, scale = problem.box, levels[0], _scale(levels[0])
     enough = _ROUGH if len(levels) > 1 else min(gain, _LEAST)
+    ends_rough = len(levels) > 1 or first is not problem
+    most = max(max_evaluations - ends_rough, 1)  # one is left for the exact end
 
     def search(theta: np.ndarray) -> Ascent:
         with workspace():
-            return climb(first.evaluate, theta, box, scale, max_evaluations, enough)
+            return climb(first.evaluate, theta, box, scale, most, enough)
 
     with hold(len(first.y)):
         ascents = list(mapper(search, [problem.theta, *starts]))
@@ -139,9 +141,9 @@ def maximise(
         with hold(len(fine.y)), workspace():
             theta = best.best.theta
             outlook = Outlook.of(theta, _grown(hessian, theta, coarse, fine))
-            best = refine(fine.evaluate, outlook, box, max_evaluations, enough)
+            best = refine(fine.evaluate, outlook, box, most, enough)
         path.append((len(fine.y), best.n_evaluations))
-    if len(levels) > 1 or first is not problem:  # else all was exact
+    if ends_rough:
         with hold(len(problem.y)), workspace():
             last = _finished(problem, best, box, max_evaluations, gain)
         path[-1] = (len(problem.y), path[-1][1] + last.n_evaluations)
