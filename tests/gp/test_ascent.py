@@ -120,6 +120,18 @@ def test_climb_comes_back_from_a_corner_of_the_box():
     assert ascent.best.theta @ [1.0, -2.0] == pytest.approx(9.56, abs=0.05)
 
 
+def test_climb_has_arrived_where_nothing_is_left_to_gain_however_it_ended():
+    def cut(most):
+        start = np.array([-0.5, 0.5])
+        return climb(evaluated(valley)[0], start, WIDE, np.ones(2), most, 1e-6)
+
+    needed = cut(100).n_evaluations
+    ends = [cut(most) for most in range(needed - 5, needed)]  # all cut before they saw the end
+    left = [0.5 * float(np.sum(end.best.gradient**2)) for end in ends]
+    assert [end.converged for end in ends] == [nats < 1e-6 for nats in left]
+    assert left[0] > 1e-6 > left[-1]
+
+
 def test_refine_is_at_the_top_of_a_quadratic_after_two_evaluations():
     evaluate, _ = evaluated(quadratic)
     ascent = refine(evaluate, Outlook.of(np.zeros(2), H), WIDE, 60, 1e-9)

@@ -117,18 +117,19 @@ def climb(
     in a corner of the box, where the criterion may be too inexact for any step to lead out. A
     climb that ends on a slope is made again near its start, and the better end is kept.
     """
-    near = np.clip(box, (theta - _REACH)[:, None], (theta + _REACH)[:, None])
     best = _climb(evaluate, theta, box, scale, max_evaluations, gain)
-    count = best.n_evaluations
-    if _promise(best.best, box, scale) < _SLOPE * gain:
-        return best
+    left, at_hand = max_evaluations - best.n_evaluations, _promise(best.best, box, scale)
+    if at_hand < _SLOPE * gain:
+        # A line search that cannot tell better from worse any more has done its work.
+        return replace(best, converged=best.converged or at_hand < gain)
+    near = np.clip(box, (theta - _REACH)[:, None], (theta + _REACH)[:, None])
     for within in (near, box):
-        if count < max_evaluations:
-            left = max_evaluations - count
+        if left > 0:
             found = _climb(evaluate, theta, within, scale, left, gain)
             best = max(best, found, key=lambda ascent: ascent.best.value)
-            theta, count = found.best.theta, count + found.n_evaluations
+            theta, left = found.best.theta, left - found.n_evaluations
     level = _promise(best.best, box, scale) < _SLOPE * gain
+    count = max_evaluations - left
     return replace(best, n_evaluations=count, converged=best.converged and level)
 
 
