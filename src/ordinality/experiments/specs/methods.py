@@ -20,6 +20,7 @@ __all__ = [
     "boosted",
     "classes_gp",
     "classes_svm",
+    "comparisons_default",
     "comparisons_gp",
     "comparisons_svm",
     "ordinal_gp",
@@ -236,6 +237,26 @@ def comparisons_gp(
         X, kernel=chosen[kernel](), item_effects=False, inference=inference, standardize=False,
         **options,
     ).fit(pairs.train)  # fmt: skip
+    return _of_pairs(model, pairs)
+
+
+def comparisons_default(pairs: Pairs, seed: int) -> Errors:
+    """`PreferenceGP` as it comes: items have effects of their own beside their features.
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 1, 6)[:, None]
+    >>> up = np.array([[i + 1, i] for i in range(5)])
+    >>> comparisons_default(Pairs(X, up, np.array([[5, 0]])), 1)["pair_error"]
+    0.0
+    """
+    from ordinality.estimators import PreferenceGP
+
+    return _of_pairs(PreferenceGP(pairs.X).fit(pairs.train), pairs)
+
+
+def _of_pairs(model: Any, pairs: Pairs) -> Errors:
+    """Errors where the first of each test pair is preferred."""
     proba = model.predict_proba(pairs.test)
     return {
         "pair_error": float(np.mean(model.predict(pairs.test) != 1)),
