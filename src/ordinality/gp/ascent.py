@@ -128,9 +128,7 @@ def climb(
             found = _climb(evaluate, theta, within, scale, left, gain)
             best = max(best, found, key=lambda ascent: ascent.best.value)
             theta, left = found.best.theta, left - found.n_evaluations
-    level = _promise(best.best, box, scale) < _SLOPE * gain
-    count = max_evaluations - left
-    return replace(best, n_evaluations=count, converged=best.converged and level)
+    return replace(best, n_evaluations=max_evaluations - left)
 
 
 def _promise(at: _Evaluated, box: np.ndarray, scale: np.ndarray) -> float:
