@@ -30,7 +30,7 @@ _ROUGH = 0.05  # nats that do not matter on a subset
 # Engine tolerances. A line search would not see its end with gradients worse than the first;
 # curvature is a difference of gradients; the Newton steps on all the rows lose some 2e-4 nats
 # by the last, and the first of them a tenth of what it promises with one ten times that.
-_SEARCHING, _DIFFERENCING, _STEPPING = 1e-5, 1e-4, 1e-3
+_SEARCHING, _DIFFERENCING, _STEPPING = 3e-5, 1e-4, 1e-3
 _NEAR = 0.1  # nats of which one step more, with the exact engine, leaves next to nothing
 # How much better level and scale of the latent function are known on more rows: powers of the
 # ratio of rows, as seen on synthetic problems of 500 to 2000.
