@@ -187,7 +187,9 @@ def test_the_best_of_several_starts_is_kept(draw_problem):
     assert both.n_evaluations == good.n_evaluations + poor.n_evaluations - 1
 
 
-@pytest.mark.parametrize(("coarse_to_fine", "most"), [(True, 3), (False, 2), (False, 7)])
+@pytest.mark.parametrize(
+    ("coarse_to_fine", "most"), [(True, 1), (True, 3), (False, 1), (False, 2), (False, 7)]
+)
 def test_a_search_cut_short_says_so(table, coarse_to_fine, most):
     fit = maximise(table, coarse_to_fine=coarse_to_fine, max_evaluations=most)
     assert not fit.converged

@@ -121,10 +121,12 @@ def maximise(
     """
     rng = np.random.default_rng(0) if rng is None else rng
     levels = _levels(problem, rng if coarse_to_fine else None)
+    if max_evaluations == 1:  # then that one is exact
+        levels = [problem]
     box, first, scale = problem.box, levels[0], _scale(levels[0])
     enough = _ROUGH if len(levels) > 1 else min(gain, _LEAST)
     ends_rough = len(levels) > 1 or first is not problem
-    most = max(max_evaluations - ends_rough, 1)  # one is left for the exact end
+    most = max_evaluations - ends_rough  # one is left for the exact end
 
     def search(theta: np.ndarray) -> Ascent:
         with workspace():
