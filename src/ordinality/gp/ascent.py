@@ -31,8 +31,8 @@ class _Evaluated(Protocol):
 
 _Evaluate = Callable[..., Any]
 _REACH = 3.0  # of a climb made again: a factor of twenty in any parameter
-# Times the gain: of 298 fits of label rankings 295 ended with at most 2.3 ahead, three in a corner
-# with 98 and more.
+# Times the gain: of 298 fits of label rankings 295 ended with at most 2.3 ahead, three in a
+# corner with 98 and more.
 _SLOPE = 10.0
 
 
