@@ -266,9 +266,7 @@ class PreferenceGP(PreferenceModel):
         check_is_fitted(self, "predictor_")
         n = len(self._catalogue)
         which = np.arange(n) if items is None else check_places(items, n, "items")
-        cross = self._cross(self._inputs(which))
-        prior = self._catalogue.covariance(self.fit_.kernel, which)
-        return self.predictor_.mean(cross), self.predictor_.covariance(cross, prior)
+        return self._together(which, known=True)
 
     def rank(self, X: Any = None) -> np.ndarray:
         """Place of each item by mean utility, 1 for the best.
