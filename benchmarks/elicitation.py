@@ -15,6 +15,8 @@ right order.
   for each judge.
 - *few*: as synthetic, with 25 items, so that there are four times as many answers to an item.
 - *many*: as synthetic, with 1000 items and up to 160 answers, by ten judges.
+- *linear*: 100 items whose utilities are a weighted sum of six normal features, and nothing
+  else; the model has its default kernel and is not told.
 
 A line per judge is appended to results/elicitation.jsonl; a second run does only what is
 missing. The curves are drawn to results/elicitation.svg. With --bits it is the information that
@@ -38,13 +40,14 @@ BITS = RESULTS.with_name("elicitation_bits.jsonl")
 NOISE, START = 0.3, 10
 LEARN = {20, 40, 80, 160, 320, 640}
 _LATE = [240, 320, 400, 480, 560, 640, 720, 800]
+_CHOSEN = [10, 15, 20, 25, 30, *range(40, 100, 10), *range(100, 401, 20)]
 COUNTS = {
     "random": [10, 20, 30, 40, 60, 80, 100, 120, 140, 160, 180, 200, *_LATE],
-    "information": [10, 15, 20, 25, 30, *range(40, 100, 10), *range(100, 201, 20)],
-    "order": [10, 15, 20, 25, 30, *range(40, 100, 10), *range(100, 321, 20)],
+    "information": _CHOSEN,
+    "order": _CHOSEN,
 }
-LEVELS = [40, 60, 80, 100, 140, 200, 240, 320, 400, 480, 560, 640]  # random, in the report
-SETS = ("synthetic", "sushi", "few", "many")
+LEVELS = [40, 60, 80, 100, 140, 200, *_LATE]  # random, in the report
+SETS = ("synthetic", "sushi", "few", "many", "linear")
 MOST, JUDGES = {"many": 160}, {"many": 10}  # answers and judges, where they are fewer
 COLOURS = {"order": "#b5482a", "information": "#c9a227", "random": "#4a6a8a"}
 TITLES = {
@@ -52,6 +55,7 @@ TITLES = {
     "sushi": "100 sushi",
     "few": "25 synthetic items",
     "many": "1000 synthetic items",
+    "linear": "100 linear utilities",
 }
 
 
@@ -68,6 +72,11 @@ def few(rng):
 
 def many(rng):
     return synthetic(rng, 1000)
+
+
+def linear(rng):
+    X = rng.normal(size=(100, 6))
+    return X, X @ rng.normal(size=6)
 
 
 def sushi(rng):
@@ -96,7 +105,8 @@ def accuracy(f, mean) -> float:
 def run(name: str, number: int, what) -> dict:
     """A judge's row: `curve` or `bits` of all arms."""
     rng = np.random.default_rng([SETS.index(name), number])
-    X, f = {"synthetic": synthetic, "sushi": sushi, "few": few, "many": many}[name](rng)
+    sets = {"synthetic": synthetic, "sushi": sushi, "few": few, "many": many, "linear": linear}
+    X, f = sets[name](rng)
     row = {"set": name, "judge": number}
     state = rng.integers(2**32)
     for arm in COUNTS:
@@ -241,7 +251,7 @@ def draw() -> None:
     matplotlib.rcParams["svg.hashsalt"] = "elicitation"  # the same file from the same numbers
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, 4, figsize=(12, 3.2), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, 5, figsize=(15, 3.2), sharey=True, layout="constrained")
     for ax, name in zip(axes, SETS, strict=True):
         rows = [row for row in stored() if row["set"] == name]
         for arm, colour in COLOURS.items():
