@@ -312,15 +312,34 @@ def test_a_leaf_with_too_few_arguments_says_so():
         stretch(np.ones((2, 2), order="F"))
 
 
+DEFAULTS = {
+    "OrdinalGP": """
+model = OrdinalGP().fit(X, np.digitize(X[:, 0], [0.3, 0.7]))
+model.predict_proba(X)""",
+    "PreferenceGP": """
+pairs = np.array([[i, j] for i in range(30) for j in range(i)])
+model = PreferenceGP(X).fit(pairs[:20])  # m x m
+model = PreferenceGP(X).fit(pairs)  # n x n, inverted
+model.predict_proba(pairs), model.utility(), model.predict_choice([0, 1, 2])
+model.update(next_pair(model))
+pairs = pairs[np.diff(X.round(1)[pairs, 0])[:, 0] != 0]
+PreferenceGP(X.round(1), item_effects=False).fit(pairs)  # n x n""",
+    "LabelRankingGP": """
+model = LabelRankingGP().fit(X, np.digitize(X[:, 0], [0.3, 0.7]))
+model.predict(X)""",
+}
+
+
 @LINUX
-def test_a_fit_of_the_default_model_does_without_numba():
-    code = """
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_a_fit_of_a_default_model_does_without_numba(name):
+    code = f"""
 import sys
 import numpy as np
-from ordinality import OrdinalGP
+from ordinality import {name}
+from ordinality.elicitation import next_pair
 X = np.linspace(0.0, 1.0, 30)[:, None]
-model = OrdinalGP().fit(X, np.digitize(X[:, 0], [0.3, 0.7]))
-model.predict_proba(X)
+{DEFAULTS[name]}
 print("numba" in sys.modules)
 """
     run(code)  # which compiles what is not yet

@@ -19,7 +19,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .._jit import loop
+from .._jit import leaf
 from .arrays import scratch
 from .design import Rows
 from .posterior import diagnosis
@@ -68,7 +68,7 @@ class Canonical:
     @property
     def diagonal(self) -> np.ndarray:
         """Prior variances of h."""
-        return self.design.variances(self.K)
+        return self.design.variances(self.K.T)  # by columns
 
     def __matmul__(self, alpha: np.ndarray) -> np.ndarray:
         """``A K A' alpha``."""
@@ -133,12 +133,16 @@ class CanonicalPosterior:
             precision = rows.precision(self.tau, scratch(n, "precision"))
             half = blas.dsymm(1.0, self.factor, precision)
         else:
-            half = _smoothed(rows.index, rows.value, self.tau, _mirrored(self.factor)).T
+            M, smooth = _mirrored(self.factor), np.zeros((n, n))
+            _smooth(rows.index, rows.value, self.tau, M, np.empty(n), smooth)
+            half = smooth.T
         G = blas.dsymm(1.0, self.prior.inverse, half)
-        return _gradient(G, rows.gather(alpha), rows.gather(implicit))
+        out = np.empty((n, n))
+        _gradient(G, rows.gather(alpha), rows.gather(implicit), out)
+        return out
 
 
-@loop
+@leaf("f8[::1, :], f8[::1, :]")
 def _add_upper(upper, out):
     """Add one upper triangle to another, by columns."""
     for j in range(len(upper)):
@@ -146,26 +150,29 @@ def _add_upper(upper, out):
             out[i, j] += upper[i, j]
 
 
-@loop
-def _mirrored(upper):
+def _mirrored(upper: np.ndarray) -> np.ndarray:
     """The symmetric matrix of an upper triangle."""
-    n = len(upper)
-    out = np.empty((n, n))
-    for j in range(n):
-        for i in range(j + 1):
-            out[i, j] = upper[i, j]
-            out[j, i] = upper[i, j]
+    out = np.empty(upper.shape)
+    _mirror(upper, out)
     return out
 
 
-@loop
-def _smoothed(index, value, tau, M):
-    """``A' diag(tau) A M``, row by row of A: a comparison sees two rows of M."""
+@leaf("f8[::1, :], f8[:, ::1]")
+def _mirror(upper, out):
+    for j in range(len(upper)):
+        for i in range(j + 1):
+            out[i, j] = upper[i, j]
+            out[j, i] = upper[i, j]
+
+
+@leaf("i8[:, ::1], f8[:, ::1], f8[::1], f8[:, ::1], f8[::1], f8[:, ::1]")
+def _smooth(index, value, tau, M, seen, out):
+    """Add ``A' diag(tau) A M`` to `out`, row by row of A: a comparison sees two rows of M."""
     m, w = index.shape
-    n = M.shape[1]
-    out, seen = np.zeros(M.shape), np.empty(n)
+    n = seen.size
     for k in range(m):
-        seen[:] = 0.0
+        for c in range(n):
+            seen[c] = 0.0
         for a in range(w):
             r, v = index[k, a], value[k, a]
             for c in range(n):  # written out: a slice times a number would be a new array
@@ -174,17 +181,13 @@ def _smoothed(index, value, tau, M):
             r, v = index[k, a], tau[k] * value[k, a]
             for c in range(n):
                 out[r, c] += v * seen[c]
-    return out
 
 
-@loop
-def _gradient(G, a, v):
+@leaf("f8[::1, :], f8[::1], f8[::1], f8[:, ::1]")
+def _gradient(G, a, v, out):
     """``(a a' - G + v a' + a v') / 2``, of the two triangles of G their mean."""
-    n = a.size
-    out = np.empty((n, n))
-    for j in range(n):
+    for j in range(a.size):
         for i in range(j + 1):
             g = a[i] * a[j] + v[i] * a[j] + a[i] * v[j] - 0.5 * (G[i, j] + G[j, i])
             out[i, j] = 0.5 * g
             out[j, i] = 0.5 * g
-    return out

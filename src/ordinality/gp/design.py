@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._jit import loop
+from .._jit import leaf
 
 __all__ = ["Design", "Differences", "Direct", "Rows"]
 
@@ -125,24 +125,34 @@ class Rows:
     def see(self, g: np.ndarray) -> np.ndarray:
         """``A g`` for a vector, or for each column of a matrix."""
         if g.ndim == 1:
-            return _see(self.index, self.value, g)
+            seen = np.empty(len(self))
+            _see(self.index, self.value, g, seen)
+            return seen
         return np.sum(self.value[:, :, None] * g[self.index], axis=1)
 
     def gather(self, x: np.ndarray) -> np.ndarray:
         """``A' x``: what a pull on each observation is for the latent values, shape (n,)."""
-        return _gather(self.index, self.value, x, self.size)
+        pull = np.empty(self.size)
+        _gather(self.index, self.value, x, pull)
+        return pull
 
     def covariance(self, K: np.ndarray) -> np.ndarray:
         """``A K A'``, exactly symmetric, in O(m^2) beyond a pass over K."""
-        return _covariance(self.index, self.value, K)
+        C = np.empty((len(self), len(self)))
+        _covariance(self.index, self.value, K, np.empty(len(K)), C)
+        return C
 
     def variances(self, K: np.ndarray) -> np.ndarray:
         """Diagonal of ``A K A'``, for a K of which the upper triangle counts; O(m)."""
-        return _variances(self.index, self.value, K)
+        found = np.empty(len(self))
+        _variances(self.index, self.value, K, found)
+        return found
 
     def pullback(self, G: np.ndarray) -> np.ndarray:
         """``A' G A`` of a symmetric G."""
-        return _pullback(self.index, self.value, G, self.size)
+        half, out = np.zeros((self.size, len(self))), np.zeros((self.size, self.size))
+        _pullback(self.index, self.value, G, half, out)
+        return out
 
     def precision(self, tau: np.ndarray, out: np.ndarray) -> np.ndarray:
         """``A' diag(tau) A`` in the memory ``out``, (n, n): for comparisons a graph Laplacian.
@@ -178,73 +188,75 @@ class Differences(Rows):
         super().__init__(index, np.tile([1.0, -1.0], (len(index), 1)), size)
 
 
-@loop
-def _see(index, value, g):
+_ROWS = "i8[:, ::1], f8[:, ::1]"  # index and value
+
+
+@leaf(f"{_ROWS}, f8[::1], f8[::1]")
+def _see(index, value, g, h):
     m, w = index.shape
-    h = np.zeros(m)
     for i in range(m):
+        h[i] = 0.0
         for a in range(w):
             h[i] += value[i, a] * g[index[i, a]]
-    return h
 
 
-@loop
-def _gather(index, value, x, n):
+@leaf(f"{_ROWS}, f8[::1], f8[::1]")
+def _gather(index, value, x, pull):
     m, w = index.shape
-    pull = np.zeros(n)
+    for j in range(pull.size):
+        pull[j] = 0.0
     for i in range(m):
         for a in range(w):
             pull[index[i, a]] += value[i, a] * x[i]
-    return pull
 
 
-@loop
-def _covariance(index, value, K):
+@leaf(f"{_ROWS}, f8[:, ::1], f8[::1], f8[:, ::1]")
+def _covariance(index, value, K, row, C):
     m, w = index.shape
-    C = np.empty((m, m))
     for i in range(m):
-        row = np.zeros(K.shape[0])
+        for c in range(row.size):
+            row[c] = 0.0
         for a in range(w):
-            row += value[i, a] * K[index[i, a]]
+            p, v = index[i, a], value[i, a]
+            for c in range(row.size):
+                row[c] += v * K[p, c]
         for j in range(i + 1):
             total = 0.0
             for b in range(w):
                 total += value[j, b] * row[index[j, b]]
             C[i, j] = total
             C[j, i] = total
-    return C
 
 
-@loop
-def _variances(index, value, K):
+@leaf(f"{_ROWS}, f8[::1, :], f8[::1]")
+def _variances(index, value, K, total):
     m, w = index.shape
-    total = np.zeros(m)
     for i in range(m):
+        total[i] = 0.0
         for a in range(w):
             p = index[i, a]
             total[i] += value[i, a] ** 2 * K[p, p]
             for b in range(a):
                 q = index[i, b]
                 total[i] += 2.0 * value[i, a] * value[i, b] * K[min(p, q), max(p, q)]
-    return total
 
 
-@loop
-def _pullback(index, value, G, n):
+@leaf(f"{_ROWS}, f8[::1, :], f8[:, ::1], f8[:, ::1]")
+def _pullback(index, value, G, half, out):
     m, w = index.shape
-    half = np.zeros((n, m))  # A' G
+    n = len(out)
     for i in range(m):
         for a in range(w):
-            half[index[i, a]] += value[i, a] * G[:, i]  # G is symmetric; by columns
-    out = np.zeros((n, n))
+            r, v = index[i, a], value[i, a]
+            for j in range(m):
+                half[r, j] += v * G[j, i]  # A' G; G is symmetric, and read by columns
     for r in range(n):
         for j in range(m):
             for b in range(w):
                 out[r, index[j, b]] += value[j, b] * half[r, j]
-    return out
 
 
-@loop
+@leaf(f"{_ROWS}, f8[::1], f8[::1, :]")
 def _precision(index, value, tau, out):
     m, w = index.shape
     for i in range(m):

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import blas, lapack
 
-from .._jit import loop
+from .._jit import leaf
 from .arrays import scratch
 from .canonical import Canonical
 from .design import Design, Rows
@@ -208,7 +208,7 @@ class Whitened:
         # LAPACK has K = L L' only; read backwards it is what is wanted.
         lower, pivots, rank, _ = lapack.dpstrf(lower, lower=1, overwrite_a=1)
         lower[:, rank:] = 0.0
-        order = pivots[::-1] - 1
+        order = pivots[::-1].astype(np.intp) - 1
         place = np.empty(n, dtype=np.intp)
         place[order] = np.arange(n)
         _reversed(lower, upper)
@@ -220,7 +220,7 @@ class Whitened:
 
     @property
     def diagonal(self) -> np.ndarray:
-        return self.design.variances(self.K)
+        return self.design.variances(self.K.T)  # by columns
 
     def __matmul__(self, alpha: np.ndarray) -> np.ndarray:
         return self.design.see(self.K @ self.design.gather(alpha))
@@ -310,7 +310,7 @@ def _over(upper: np.ndarray, factor: np.ndarray) -> np.ndarray:
     return out
 
 
-@loop
+@leaf("f8[::1, :], f8[::1, :]")
 def _reversed(lower, upper):
     """Upper triangle from a lower one with rows and columns reversed; by columns."""
     n = lower.shape[0]
@@ -319,7 +319,7 @@ def _reversed(lower, upper):
             upper[i, j] = lower[n - 1 - i, n - 1 - j]
 
 
-@loop
+@leaf("f8[::1, :], f8[::1, :], f8[::1], f8[::1], i8[::1], f8[:, ::1]")
 def _gradient(precision, explained, a, v, order, out):
     """``(a a' - (precision - explained) + v a' + a v') / 2``, at the places of `order`."""
     n = a.size

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._jit import loop
+from .._jit import leaf
 from .design import Rows
 from .forms import prior_of
 from .inference import Approximation
@@ -61,7 +61,8 @@ class LatentPredictor:
             Prior variances of the differences.
         """
         mean, half = self.mean(cross), cross @ self.G  # once a value, however many pairs it has
-        explained = _explained(half, cross, place)
+        explained = np.empty(len(place))
+        _explained(half, cross, np.ascontiguousarray(place), explained)
         return mean[place[:, 0]] - mean[place[:, 1]], np.maximum(prior - explained, 0.0)
 
     def covariance(self, cross: np.ndarray, prior: np.ndarray) -> np.ndarray:
@@ -69,11 +70,10 @@ class LatentPredictor:
         return prior - cross @ self.G @ cross.T
 
 
-@loop
-def _explained(half, cross, place):
-    total = np.zeros(len(place))
+@leaf("f8[:, ::1], f8[:, ::1], i8[:, ::1], f8[::1]")
+def _explained(half, cross, place, total):
     for k in range(len(place)):
-        i, j = place[k]
+        i, j = place[k, 0], place[k, 1]
+        total[k] = 0.0
         for a in range(cross.shape[1]):
             total[k] += (half[i, a] - half[j, a]) * (cross[i, a] - cross[j, a])
-    return total
