@@ -58,6 +58,30 @@ def test_a_model_is_one_call_away(frame):
 
 
 @FRAMES
+def test_further_alternatives_are_encoded_like_those_learnt_from(frame):
+    found = choices_to_pairs(frame(TRIPS))
+    coming = frame({"kind": ["walk", "bus"], "day": ["thu", "thu"], "minutes": [25, 35]})
+    X = found.encoded(coming)
+    np.testing.assert_array_equal(X, [[25, 0, 0, 1], [35, 1, 0, 0]])
+    chance = PreferenceGP(found.items).fit(found.pairs).predict_choice(X)
+    assert chance[1] > 0.5  # buses were taken, walks were not
+    again = found.encoded(frame({name: TRIPS[name] for name in ("minutes", "kind")}))
+    np.testing.assert_array_equal(again[list(found.names)], found.items)
+
+
+@FRAMES
+def test_further_alternatives_that_are_unlike_those_learnt_from_are_told(frame):
+    found = choices_to_pairs(frame(TRIPS))
+    with pytest.warns(UserWarning, match="'boat', not seen in training"):
+        X = found.encoded(frame({"minutes": [50], "kind": ["boat"]}))
+    np.testing.assert_array_equal(X, [[50, 0, 0, 0]])
+    with pytest.raises(TableError, match="minutes"):
+        found.encoded(frame({"kind": ["bus"]}))
+    with pytest.raises(TableError, match="no features: refer to them by their numbers"):
+        choices_to_pairs(frame(TRIPS), item="kind", features=[]).encoded(frame(TRIPS))
+
+
+@FRAMES
 @pytest.mark.parametrize("truth", [[0, 1], [False, True], [0.0, 1.0]], ids=str)
 def test_the_choice_may_be_a_truth_value_or_a_number(frame, truth):
     said = frame({**TRIPS, "chosen": [truth[c] for c in TRIPS["chosen"]]})

@@ -6,6 +6,7 @@ about those four; whoever ranks five items compares every two of them.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import narwhals as nw
 import numpy as np
 
 from .columns import features_of
-from .encoding import feature_names
+from .encoding import feature_names, rows_for
 from .frames import Table, TableError, listed
 
 __all__ = ["Comparisons", "choices_to_pairs", "rankings_to_pairs"]
@@ -40,6 +41,8 @@ class Comparisons(NamedTuple):
         the judges of `PreferenceGP.fit`.
     notes : tuple of str
         What was left out or encoded, as sentences.
+    encoder : ColumnTransformer or None
+        What made ``items`` of columns; None where there are no features.
     """
 
     items: Any
@@ -49,6 +52,54 @@ class Comparisons(NamedTuple):
     features: tuple[str, ...]
     cases: np.ndarray
     notes: tuple[str, ...]
+    encoder: Any = None
+
+    def encoded(self, table: Any) -> np.ndarray:
+        """Features of further alternatives, as ``items`` has them.
+
+        For `PreferenceGP.predict_choice`, `utility` and the like. What was not seen before,
+        such as another word in a column of words, is told in a warning.
+
+        Parameters
+        ----------
+        table : DataFrame of pandas or polars, or Table
+            With the columns that describe alternatives; others are not looked at.
+
+        Returns
+        -------
+        X : ndarray of shape (q, d)
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from ordinality.tables import choices_to_pairs
+        >>> trips = pandas.DataFrame({
+        ...     "case": [1, 1, 2, 2],
+        ...     "by": ["bus", "car", "bus", "car"],
+        ...     "fare": [2.0, 5.0, 3.0, 5.0],
+        ...     "chosen": [0, 1, 1, 0],
+        ... })
+        >>> found = choices_to_pairs(trips)
+        >>> found.encoded(pandas.DataFrame({"fare": [4.0], "by": ["car"]}))
+        array([[4., 1.]])
+        """
+        if self.encoder is None:
+            raise TableError("these items have no features: refer to them by their numbers.")
+        frame, notes = rows_for(self.encoder, _table(table))
+        if notes:
+            warnings.warn(" ".join(notes), stacklevel=2)
+        return np.asarray(self.encoder.transform(frame))
+
+
+class _Alternatives(NamedTuple):
+    """Rows of a table as items."""
+
+    number: np.ndarray  # of the item in each row, or column of ranks
+    items: Any
+    names: tuple[Any, ...]
+    features: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    encoder: Any = None
 
 
 def choices_to_pairs(
@@ -108,7 +159,8 @@ def choices_to_pairs(
     taken = _taken(table, chosen)
     group, labels = _groups(table, case)
     _one_choice_each(taken, group, labels, case, chosen)
-    number, X, names, columns, notes = _items(table, case, chosen, item, features)
+    them = _items(table, case, chosen, item, features)
+    number, notes = them.number, them.notes
     winner = np.empty(len(labels), dtype=np.intp)
     winner[group[taken]] = number[taken]
     others = np.flatnonzero(~taken)
@@ -121,7 +173,8 @@ def choices_to_pairs(
     if lone.any():
         notes += (f"Learnt nothing from {_count(lone, 'case')} with one alternative.",)
     pairs, cases = pairs[~alike], labels[group[others[~alike]]]
-    return _comparisons(table, X, pairs, np.ones(len(pairs), int), names, columns, cases, notes)
+    them = them._replace(notes=notes)
+    return _comparisons(table, them, pairs, np.ones(len(pairs), int), cases)
 
 
 def rankings_to_pairs(
@@ -190,7 +243,8 @@ def rankings_to_pairs(
         notes = (f"Left out {_count(tied)} of items with equal ranks.",)
         pairs, rows, tied = pairs[~tied], rows[~tied], tied[~tied]
     answers = np.where(tied, 0, 1)
-    return _comparisons(table, len(names), pairs, answers, names, (), rows, notes)
+    them = _Alternatives(np.arange(len(names)), len(names), names, notes=notes)
+    return _comparisons(table, them, pairs, answers, rows)
 
 
 def _compared(ranks: np.ndarray, neighbours: bool) -> np.ndarray:
@@ -270,15 +324,14 @@ def _one_choice_each(
 
 def _items(
     table: Table, case: str, chosen: str, item: str | None, features: Sequence[str] | None
-) -> tuple[np.ndarray, Any, tuple[Any, ...], tuple[str, ...], tuple[str, ...]]:
-    """Number of the item in each row; features, names, names of features, notes."""
+) -> _Alternatives:
     if (features is not None and not len(features)) or set(table.names) <= {case, chosen, item}:
         if item is None:
             raise TableError(
                 f"{table.source} has no features and no column of items; name one of them."
             )
         number, labels = _groups(table, item)
-        return number, len(labels), tuple(labels.tolist()), (), ()
+        return _Alternatives(number, len(labels), tuple(labels.tolist()))
     apart = {case, chosen, item}
     wanted = features or [name for name in table.names if name not in apart]
     found = features_of(table, wanted)
@@ -290,7 +343,8 @@ def _items(
     columns, notes = tuple(feature_names(found.encoder)), (*table.notes, *found.notes)
     if item is None:
         number, first = _distinct(X)
-        return number, X[first], tuple(first.tolist()), columns, notes
+        names = tuple(first.tolist())
+        return _Alternatives(number, X[first], names, columns, notes, found.encoder)
     number, labels = _groups(table, item)
     first = np.unique(number, return_index=True)[1]
     differs = np.argwhere(X[first[number]] != X)
@@ -301,7 +355,8 @@ def _items(
             f"rows {first[number[row]]} and {row}; leave `item` out, so that rows with "
             "different features are different items."
         )
-    return number, X[first], tuple(labels.tolist()), columns, notes
+    names = tuple(labels.tolist())
+    return _Alternatives(number, X[first], names, columns, notes, found.encoder)
 
 
 def _distinct(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -329,12 +384,12 @@ def _count(which: np.ndarray, what: str = "comparison") -> str:
 
 
 def _comparisons(
-    table: Table, X: Any, pairs: np.ndarray, answers: np.ndarray, names: tuple[Any, ...],
-    features: tuple[str, ...], cases: np.ndarray, notes: tuple[str, ...],
-) -> Comparisons:  # fmt: skip
+    table: Table, them: _Alternatives, pairs: np.ndarray, answers: np.ndarray, cases: np.ndarray
+) -> Comparisons:
     if not len(pairs):
-        why = f" {notes[-1]}" if notes else ""
+        why = f" {them.notes[-1]}" if them.notes else ""
         raise TableError(
             f"{table.source} compares nothing: no pair is left to learn from.{why}"
         )
-    return Comparisons(X, pairs, answers, names, features, cases, notes)
+    _, items, names, features, notes, encoder = them
+    return Comparisons(items, pairs, answers, names, features, cases, notes, encoder)
