@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ordinality.gp import ep as parallel
-from ordinality.gp import labels
+from ordinality.gp import labels, stars
 from ordinality.gp.comparisons import Symmetric
 from ordinality.gp.design import Differences
 from ordinality.gp.evidence import ENGINES
@@ -17,23 +17,34 @@ from ordinality.kernels import Gaussian, Linear
 TIGHT = {"laplace": 1e-18, "ep": 1e-12, "variational": 1e-12}
 N, L = 7, 4
 KERNELS = {"gaussian": 1.5 * Gaussian([1.0, 2.0]), "linear": Linear([1.2, 0.5])}
-FORMS = {"observations": np.inf, "contrasts": 0.0}
+FORMS = {"observations": (np.inf, 0.0), "contrasts": (0.0, 0.0), "stars": (0.0, np.inf)}
 
 each_engine = pytest.mark.parametrize("engine", ENGINES)
 each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 
 
-@pytest.fixture(params=FORMS.values(), ids=FORMS)
+@pytest.fixture(params=FORMS)
 def each_form(request, monkeypatch):
     """All problems of the test in one form, whatever their size."""
-    monkeypatch.setattr(labels, "_TALL", request.param)
+    tall, sure = FORMS[request.param]
+    monkeypatch.setattr(labels, "_TALL", tall)
+    monkeypatch.setattr(stars, "_SURE", sure)
+    return request.param
 
 
-def draw(engine, kernel=KERNELS["gaussian"], *, m=25, seed=0):
-    """Three-level answers about random pairs of labels, inputs in no order."""
+def draw(engine, kernel=KERNELS["gaussian"], form="", *, m=25, seed=0):
+    """Three-level answers about random pairs of labels, inputs in no order.
+
+    For stars, all at an input are about one label, which stands first or second.
+    """
     rng = np.random.default_rng(seed)
     X, at = rng.normal(size=(N, 2)), rng.integers(N, size=m)
     first, second = np.array([rng.choice(L, 2, replace=False) for _ in range(m)]).T
+    if form == "stars":
+        first = rng.integers(L, size=N)[at]
+        second = (first + rng.integers(1, L, size=m)) % L
+        turned = rng.random(m) < 0.3
+        first, second = np.where(turned, second, first), np.where(turned, first, second)
     return LabelProblem(
         X, rng.integers(3, size=m), rng.uniform(0.5, 2.0, m), kernel,
         Symmetric.of([0.4], ties=True, sigma=0.5), engine=engine, tol=TIGHT[engine],
@@ -60,7 +71,7 @@ def test_contrasts_are_orthonormal_and_see_no_mean(size):
 def test_contrasts_have_the_evidence_and_moments_of_the_stacked_vector(
     each_form, engine, kernel
 ):
-    p = draw(engine, kernel)
+    p = draw(engine, kernel, each_form)
     ours = ENGINES[engine](
         kernel(p.X), p.design, p.likelihood, p.y, weights=p.weights, tol=p.tol
     )
@@ -82,12 +93,12 @@ def test_contrasts_have_the_evidence_and_moments_of_the_stacked_vector(
 def test_gradients_of_label_preferences_are_exact(
     assert_gradient_is_exact, each_form, engine, kernel
 ):
-    assert_gradient_is_exact(draw(engine, kernel))
+    assert_gradient_is_exact(draw(engine, kernel, each_form))
 
 
 @each_kernel
 def test_predictions_are_those_of_the_stacked_vector(each_form, kernel):
-    p = draw("ep", kernel)
+    p = draw("ep", kernel, each_form)
     a = p.evaluate(p.theta).approximation
     K, whole = stacked(p)
     A = whole.see(np.eye(N * L))
@@ -105,7 +116,7 @@ def test_predictions_are_those_of_the_stacked_vector(each_form, kernel):
 
 
 def test_sweeps_end_where_all_at_once_ends(monkeypatch, each_form):
-    p = replace(draw("ep"), tol=1e-10)
+    p = replace(draw("ep", form=each_form), tol=1e-10)
     together = p.evaluate(p.theta)
     monkeypatch.setattr(parallel, "_PARALLEL", 1)
     apart = p.evaluate(p.theta)

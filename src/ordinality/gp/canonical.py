@@ -24,7 +24,7 @@ from .arrays import scratch
 from .design import Rows
 from .posterior import diagnosis
 
-__all__ = ["Canonical", "CanonicalPosterior"]
+__all__ = ["Canonical", "CanonicalPosterior", "mirrored"]
 
 # Moments lose about as many digits as K^-1 does, and nine of 16 are enough for engines.
 _CONDITION = 1e-7
@@ -122,7 +122,7 @@ class CanonicalPosterior:
 
     def latent(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean under shifts ``nu`` and covariance of g."""
-        cov = _mirrored(self.inverted().factor)
+        cov = mirrored(self.inverted().factor)
         return cov @ self.prior.design.gather(nu), cov
 
     def evidence_gradient(self, alpha: np.ndarray, implicit: np.ndarray) -> np.ndarray:
@@ -133,7 +133,7 @@ class CanonicalPosterior:
             precision = rows.precision(self.tau, scratch(n, "precision"))
             half = blas.dsymm(1.0, self.factor, precision)
         else:
-            M, smooth = _mirrored(self.factor), np.zeros((n, n))
+            M, smooth = mirrored(self.factor), np.zeros((n, n))
             _smooth(rows.index, rows.value, self.tau, M, np.empty(n), smooth)
             half = smooth.T
         G = blas.dsymm(1.0, self.prior.inverse, half)
@@ -150,7 +150,7 @@ def _add_upper(upper, out):
             out[i, j] += upper[i, j]
 
 
-def _mirrored(upper: np.ndarray) -> np.ndarray:
+def mirrored(upper: np.ndarray) -> np.ndarray:
     """The symmetric matrix of an upper triangle."""
     out = np.empty(upper.shape)
     _mirror(upper, out)

@@ -34,6 +34,7 @@ from .canonical import Canonical
 from .design import Design, Rows
 from .labels import Contrasts, Labels
 from .posterior import Factor, diagnosis, factorise
+from .stars import Stars
 
 __all__ = ["Dense", "DensePosterior", "Posterior", "Prior", "Whitened", "WhitenedPosterior"]
 __all__ += ["prior_of"]
@@ -110,6 +111,9 @@ def prior_of(design: Design, K: np.ndarray, precision: ArrayLike = 0.0) -> Prior
     """
     if isinstance(design, Labels):
         contrasts = Contrasts.of(design, K)
+        stars = Stars.of(contrasts, float(np.max(precision)))
+        if stars is not None and stars.is_cheaper:
+            return stars
         return contrasts if contrasts.is_cheaper else Dense.of(design, K)
     if isinstance(design, Rows) and len(design) > _SOONER * _TALL * len(K):
         inverted = Canonical.of(design, K, float(np.max(precision)))

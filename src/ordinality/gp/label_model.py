@@ -22,6 +22,7 @@ from .evidence import Problem
 from .forms import DensePosterior, prior_of
 from .inference import Approximation
 from .labels import ContrastsPosterior, Labels
+from .stars import StarsPosterior
 
 __all__ = ["LabelPredictor", "LabelProblem"]
 
@@ -65,13 +66,13 @@ class LabelPredictor:
     def of(cls, design: Design, K: np.ndarray, a: Approximation) -> LabelPredictor:
         """From a settled approximation."""
         assert isinstance(design, Labels)
-        posterior = prior_of(design, K).given(a.tau).inverted()
+        posterior = prior_of(design, K, a.tau).given(a.tau).inverted()
         beta = design.by_input(a.alpha)
-        if isinstance(posterior, ContrastsPosterior):
-            n, H = design.n, posterior.prior.H
+        if isinstance(posterior, ContrastsPosterior | StarsPosterior):
+            n, basis = design.n, posterior.basis
             i, ones = np.arange(n), np.ones(n)
-            pieces = tuple(_Piece(k * n + i, i, ones) for k in range(H.shape[1]))
-            return cls(beta, posterior.explained(), pieces, H)
+            pieces = tuple(_Piece(k * n + i, i, ones) for k in range(basis.shape[1]))
+            return cls(beta, posterior.explained(), pieces, basis)
         assert isinstance(posterior, DensePosterior)
         zero, signs = np.zeros(len(design)), design.signs
         # The factor lives in working memory, which the next fit will use again.

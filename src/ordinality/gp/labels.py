@@ -223,6 +223,11 @@ class ContrastsPosterior:
     half_log_det: float
     inverse: bool = False
 
+    @property
+    def basis(self) -> np.ndarray:
+        """What the rows of `explained` are of the labels, (L, L - 1)."""
+        return self.prior.H
+
     def moments(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = self.prior.seen(self._contrasts(nu))
         return mean, nu - self.tau * mean
