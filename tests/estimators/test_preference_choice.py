@@ -83,6 +83,11 @@ def test_a_judge_without_noise_chooses_more_surely(study):
         ([0, 99], None, "alternatives name item 99, .*there are 25 items"),
         (["tea", "milk"], None, "alternatives must hold item numbers.*look names up first"),
         (np.zeros((2, 9)), None, "alternatives has 9 features, but the items have"),
+        (
+            [["bus", 1.0], ["car", 2.0]],
+            None,
+            "no number.*'bus'.*encode words as the items were",
+        ),
         ([0, 1, 2], [1, 1], "cases has 2 labels for 3 alternatives; wanted one for each"),
     ],
 )

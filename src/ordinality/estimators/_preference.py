@@ -307,7 +307,15 @@ class PreferenceModel(Learner, ClassifierMixin, BaseEstimator):
                 f"{name} holds features, but the items of this model were given without; "
                 "only those items can be asked about."
             )
-        X = check_array(X, dtype=np.float64, input_name=name)
+        try:
+            X = check_array(X, dtype=np.float64, input_name=name)
+        except ValueError as problem:
+            if np.asarray(X).dtype.kind not in "OUS":
+                raise
+            raise ValueError(
+                f"{name} holds what is no number ({problem}); encode words as the items were "
+                "encoded, such as by `encoded` of what `tables.choices_to_pairs` returned."
+            ) from None
         if X.shape[1] != d:
             raise ValueError(f"{name} has {X.shape[1]} features, but the items have {d}.")
         return self._catalogue.new(X)
