@@ -47,7 +47,6 @@ COUNTS = {
     "order": _CHOSEN,
 }
 LEVELS = [40, 60, 80, 100, 140, 200, *_LATE]  # random, in the report
-SETS = ("synthetic", "sushi", "few", "many", "linear")
 MOST, JUDGES = {"many": 160}, {"many": 10}  # answers and judges, where they are fewer
 COLOURS = {"order": "#b5482a", "information": "#c9a227", "random": "#4a6a8a"}
 TITLES = {
@@ -97,6 +96,10 @@ def sushi(rng):
     )
 
 
+DRAWN = {"synthetic": synthetic, "sushi": sushi, "few": few, "many": many, "linear": linear}
+SETS = tuple(DRAWN)
+
+
 def accuracy(f, mean) -> float:
     i, j = np.triu_indices(len(f), 1)
     return float(np.mean((f[i] > f[j]) == (mean[i] > mean[j])))
@@ -105,8 +108,7 @@ def accuracy(f, mean) -> float:
 def run(name: str, number: int, what) -> dict:
     """A judge's row: `curve` or `bits` of all arms."""
     rng = np.random.default_rng([SETS.index(name), number])
-    sets = {"synthetic": synthetic, "sushi": sushi, "few": few, "many": many, "linear": linear}
-    X, f = sets[name](rng)
+    X, f = DRAWN[name](rng)
     row = {"set": name, "judge": number}
     state = rng.integers(2**32)
     for arm in COUNTS:

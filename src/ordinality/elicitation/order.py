@@ -27,6 +27,7 @@ __all__ = ["exact_slope", "order_bits", "order_gain", "rough_slope", "spread"]
 
 _ITEMS = 1000  # whose joint covariance is worked out
 _FAR = 8.0  # standard deviations beyond which an order is known in all digits
+_RARE = 1e-12  # answers less likely add nothing, and their quotient would be all rounding
 _SAME = 1e-10  # share of the largest variance below which two items are one to the model
 
 
@@ -129,5 +130,4 @@ def rough_slope(likelihood: Symmetric, mean: np.ndarray, variance: np.ndarray) -
     density = np.exp(-0.5 * z**2) / (np.sqrt(2.0 * np.pi) * s)
     proba = np.diff(ndtr(z), axis=1, prepend=0.0, append=1.0)
     rate = np.diff(density, axis=1, prepend=0.0, append=0.0)
-    # Answers less likely than that add nothing, and their quotient would be all rounding.
-    return np.sum(rate**2 / np.maximum(proba, 1e-12), axis=1)
+    return np.sum(rate**2 / np.maximum(proba, _RARE), axis=1)

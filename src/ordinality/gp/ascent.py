@@ -118,59 +118,61 @@ def climb(
     in a corner of the box, where the criterion may be too inexact for any step to lead out. A
     climb that ends on a slope is made again near its start, and the better end is kept.
     """
-    best = _climb(evaluate, theta, box, scale, max_evaluations, gain)
-    left, at_hand = max_evaluations - best.n_evaluations, _promise(best.best, box, scale)
+    hill = _Hill(evaluate, scale, gain)
+    best = hill.climbed(theta, box, max_evaluations)
+    left, at_hand = max_evaluations - best.n_evaluations, hill.promise(best.best, box)
     if at_hand < _SLOPE * gain:
         # A line search that cannot tell better from worse any more has done its work.
         return replace(best, converged=best.converged or at_hand < gain)
     near = np.clip(box, (theta - _REACH)[:, None], (theta + _REACH)[:, None])
     for within in (near, box):
         if left > 0:
-            found = _climb(evaluate, theta, within, scale, left, gain)
+            found = hill.climbed(theta, within, left)
             best = max(best, found, key=lambda ascent: ascent.best.value)
             theta, left = found.best.theta, left - found.n_evaluations
     return replace(best, n_evaluations=max_evaluations - left)
 
 
-def _promise(at: _Evaluated, box: np.ndarray, scale: np.ndarray) -> float:
-    """Nats ahead of a point, were the curvature one in units of ``scale``."""
-    return 0.5 * float(np.sum((at.gradient * scale)[_free(at, box)] ** 2))
+@dataclass(frozen=True)
+class _Hill:
+    """What is climbed, in which units, and which gain is too small to go on for."""
 
+    evaluate: _Evaluate
+    scale: np.ndarray
+    gain: float
 
-def _climb(
-    evaluate: _Evaluate,
-    theta: np.ndarray,
-    box: np.ndarray,
-    scale: np.ndarray,
-    max_evaluations: int,
-    gain: float,
-) -> Ascent:
-    """One run of L-BFGS-B."""
-    record = _Recorder(evaluate)
-    small_steps, last = 0, -np.inf
+    def promise(self, at: _Evaluated, box: np.ndarray) -> float:
+        """Nats ahead of a point, were the curvature one in units of ``scale``."""
+        return 0.5 * float(np.sum((at.gradient * self.scale)[_free(at, box)] ** 2))
 
-    def negative(z: np.ndarray) -> tuple[float, np.ndarray]:
-        if record.count >= max_evaluations:  # L-BFGS-B asks only between line searches
-            raise _ExhaustedError
-        # From unit to unit and back a bound may be missed by its last digit.
-        found = record(np.clip(z * scale, box[:, 0], box[:, 1]))
-        return -found.value, -found.gradient * scale
+    def climbed(self, theta: np.ndarray, box: np.ndarray, max_evaluations: int) -> Ascent:
+        """One run of L-BFGS-B."""
+        record, scale = _Recorder(self.evaluate), self.scale
+        small_steps, last = 0, -np.inf
 
-    def enough(z: np.ndarray) -> None:
-        nonlocal small_steps, last
-        small_steps = small_steps + 1 if record.best.value - last < gain else 0
-        last = record.best.value
-        if small_steps >= 2:
-            raise StopIteration
+        def negative(z: np.ndarray) -> tuple[float, np.ndarray]:
+            if record.count >= max_evaluations:  # L-BFGS-B asks only between line searches
+                raise _ExhaustedError
+            # From unit to unit and back a bound may be missed by its last digit.
+            found = record(np.clip(z * scale, box[:, 0], box[:, 1]))
+            return -found.value, -found.gradient * scale
 
-    try:
-        result = minimize(
-            negative, theta / scale, jac=True, method="L-BFGS-B", bounds=box / scale[:, None],
-            callback=enough, options={"maxls": 10, "ftol": 1e-12},
-        )  # fmt: skip
-    except _ExhaustedError:
-        return record.ascent(converged=False)
-    return record.ascent(converged=bool(result.success) or small_steps >= 2)
+        def enough(z: np.ndarray) -> None:
+            nonlocal small_steps, last
+            small_steps = small_steps + 1 if record.best.value - last < self.gain else 0
+            last = record.best.value
+            if small_steps >= 2:
+                raise StopIteration
+
+        try:
+            result = minimize(
+                negative, theta / scale, jac=True, method="L-BFGS-B",
+                bounds=box / scale[:, None], callback=enough,
+                options={"maxls": 10, "ftol": 1e-12},
+            )  # fmt: skip
+        except _ExhaustedError:
+            return record.ascent(converged=False)
+        return record.ascent(converged=bool(result.success) or small_steps >= 2)
 
 
 def curvature(evaluate: _Evaluate, at: _Evaluated, box: np.ndarray) -> np.ndarray:
