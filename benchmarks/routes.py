@@ -225,7 +225,7 @@ def draw_utility(ax, table) -> None:
         y, e = mean[rows] - mean[0], 1.64 * error[rows]
         ax.plot(fares, y, color=colour, label=f"{lengths[k]:g} hours")
         ax.fill_between(fares, y - e, y + e, color=colour, alpha=0.2, lw=0)
-    ax.set(xlabel="fare, guilders", ylabel="utility, 30 guilders and 2 hours being zero")
+    ax.set(xlabel="fare, guilders", ylabel="utility (30 guilders, 2 hours: 0)")
     ax.legend(frameon=False)
 
 
