@@ -19,7 +19,7 @@ MODULES = sorted(SRC.rglob("*.py"))
 LAYERS = [
     "_jit _files",
     "_math",
-    "levels",
+    "levels scales",
     "metrics",
     "gp boosting svm lowrank",
     "kernels",
@@ -32,7 +32,9 @@ LAYERS = [
 FLOOR = {room: i for i, rooms in enumerate(LAYERS) for room in rooms.split()}
 
 # Below the line: arrays in, frozen values out.
-BELOW_THE_LINE = {"_jit", "_math", "levels", "gp", "boosting", "svm", "lowrank", "kernels"}
+BELOW_THE_LINE = {
+    *("_jit", "_math", "levels", "scales", "gp", "boosting", "svm", "lowrank", "kernels"),
+}
 
 # Libraries that only some rooms may know.
 HOMES = {

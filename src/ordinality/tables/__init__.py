@@ -6,12 +6,13 @@ ordered, `write` saves columns. `choices_to_pairs` and `rankings_to_pairs` turn 
 choices and of ranks into comparisons.
 """
 
+from ordinality.scales import Suggestion, suggest
+
 from .choices import Comparisons, choices_to_pairs, rankings_to_pairs
 from .columns import Task, features_and_target
 from .encoding import feature_names, rows_for, sources
 from .files import read
 from .frames import Table, TableError
-from .scales import Suggestion, suggest
 from .writing import write
 
 __all__ = [

@@ -10,9 +10,10 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from ordinality.scales import suggest
+
 from .frames import TableError, counted, listed
 from .judging import dated, is_text, numbers, parsed, words
-from .scales import suggest
 
 __all__ = ["labels_of"]
 
