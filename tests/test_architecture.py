@@ -144,7 +144,7 @@ def test_all_lists_what_a_module_defines_in_public(path):
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_a_file_is_short_enough_to_be_read(path):
-    assert path.read_text(encoding="utf-8").count("\n") <= 400
+    assert path.read_text(encoding="utf-8").count("\n") <= 800
 
 
 # ---------------------------------------------------------------- the front door

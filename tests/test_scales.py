@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ordinality.tables import suggest
+from ordinality.scales import suggest
 
 # What each is called, and labels in the order that must be found.
 SCALES = [

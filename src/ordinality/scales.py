@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-__all__ = ["Suggestion", "suggest"]
+__all__ = ["Suggestion", "order_to_state", "suggest"]
 
 
 class Suggestion(NamedTuple):
@@ -64,6 +64,22 @@ def suggest(labels: Iterable[Any]) -> Suggestion | None:
             in_order = sorted(range(len(found)), key=known.__getitem__)
             return Suggestion(tuple(found[i] for i in in_order), what)
     return None
+
+
+def order_to_state(labels: Sequence[str]) -> str:
+    """Text to type as a list of levels: the order recognised, else the labels as they are.
+
+    Examples
+    --------
+    >>> order_to_state(["high", "low", "medium"])
+    "['low', 'medium', 'high'] (recognised: low to high)"
+    >>> order_to_state(["green", "red"])
+    "['green', 'red'] (put in order)"
+    """
+    known = suggest(labels)
+    if known is None:
+        return f"{list(labels)} (put in order)"
+    return f"{list(known.order)} (recognised: {known.what})"
 
 
 def _plain(label: str) -> str:

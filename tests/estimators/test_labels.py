@@ -13,13 +13,14 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import permutation_importance
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ordinality import OrdinalGP, metrics
+from ordinality import OrdinalGP, RoundedRegressor, metrics
 
 LEVELS = ["low", "mid", "high"]  # sorted: high, low, mid
 
@@ -124,9 +125,28 @@ def test_text_without_an_order_warns_with_the_words_to_type(data):
     with pytest.warns(UserWarning, match="alphabetical order: 'high', 'low', 'mid'") as caught:
         guessed = model(levels=None).fit(X, y)
     (warning,) = caught
-    assert "levels=['high', 'low', 'mid']" in str(warning.message)
+    assert "levels=['low', 'mid', 'high'] (recognised: low to high)" in str(warning.message)
     assert warning.filename == __file__
     assert guessed.levels_.tolist() == sorted(LEVELS)
+
+
+@pytest.mark.parametrize(
+    ("labels", "line"),
+    [
+        (
+            ["agree", "disagree", "neutral", "strongly agree", "strongly disagree"],
+            "['strongly disagree', 'disagree', 'neutral', 'agree', 'strongly agree'] "
+            "(recognised: a Likert scale of agreement)",
+        ),
+        (["blue", "green", "red"], "['blue', 'green', 'red'] (put in order)"),
+    ],
+    ids=["known", "unknown"],
+)
+def test_the_warning_shows_a_scale_that_it_recognises(labels, line):
+    X = np.arange(2.0 * len(labels))[:, None]
+    with pytest.warns(UserWarning, match="alphabetical order") as caught:
+        RoundedRegressor(LinearRegression()).fit(X, labels * 2)
+    assert f"with levels={line}, or" in str(caught[0].message)
 
 
 def carried(y):

@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .. import levels as _levels
+from ..scales import order_to_state
 
 __all__ = ["OrdinalClassifier", "SometimesProbabilistic"]
 
@@ -29,15 +30,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
         """Find the order of the labels, warn if it is only the alphabet's, return ranks."""
         order = _levels.resolve(y, self.levels)
         if order.guessed:
-            listed = ", ".join(repr(str(level)) for level in order.levels)
-            warnings.warn(
-                "The labels are text and no order was stated, so they are taken in "
-                f"alphabetical order: {listed}. State the order, lowest first, with "
-                f"levels=[{listed}] (rearranged), or pass an ordered pandas Categorical or a "
-                "polars Enum.",
-                UserWarning,
-                stacklevel=3,
-            )
+            warnings.warn(_guessed(order.levels.tolist()), UserWarning, stacklevel=3)
         self._order = order
         self.levels_ = order.levels
         self.classes_ = order.classes
@@ -103,6 +96,16 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
         # scikit-learn's accuracy check uses blobs whose classes lie in no order.
         tags.classifier_tags.poor_score = True
         return tags
+
+
+def _guessed(labels: list[str]) -> str:
+    """What to say of text without an order, with the line to type."""
+    return (
+        "The labels are text and no order was stated, so they are taken in alphabetical order: "
+        f"{', '.join(map(repr, labels))}. State the order, lowest first, with "
+        f"levels={order_to_state(labels)}, or pass an ordered pandas Categorical or a polars "
+        "Enum."
+    )
 
 
 class SometimesProbabilistic(OrdinalClassifier):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ordinality.levels import Floats, Order, Ranks, order_of
+from ordinality.scales import order_to_state
 
 __all__ = ["floats", "ordered", "probabilities", "ranks", "ratio", "weights"]
 
@@ -53,9 +54,10 @@ def probabilities(
 def ordered(order: Order) -> Order:
     """The same order, unless it is only the alphabet's."""
     if order.guessed:
+        labels = order.levels.tolist()
         raise ValueError(
-            f"the labels {order.levels.tolist()} are text without an order; state it with "
-            "`levels=[...]`, lowest first."
+            f"the labels {labels} are text without an order; state it, lowest first, with "
+            f"levels={order_to_state(labels)}."
         )
     return order
 
