@@ -13,6 +13,7 @@ correlation with a constant, is NaN.
 `pair_error` and `top_k_overlap` are of comparisons and of utilities, which are numbers.
 
 `scorer` turns a name into what scikit-learn's ``scoring=`` wants, and finds the order itself.
+`cross_val_level_proba` gives the out-of-fold probabilities that these functions take.
 """
 
 from ordinality.metrics.labels import (
@@ -26,6 +27,7 @@ from ordinality.metrics.labels import (
     spearman,
     zero_one_error,
 )
+from ordinality.metrics.out_of_fold import cross_val_level_proba
 from ordinality.metrics.probabilities import (
     Reliability,
     ScoreDecomposition,
@@ -42,6 +44,7 @@ __all__ = [
     "Reliability",
     "ScoreDecomposition",
     "Scorer",
+    "cross_val_level_proba",
     "kendall_tau",
     "linear_kappa",
     "log_score",

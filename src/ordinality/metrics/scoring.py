@@ -15,7 +15,7 @@ import numpy as np
 from ordinality.levels import Array, Floats, Order, order_of
 from ordinality.metrics import labels, probabilities
 
-__all__ = ["Scorer", "scorer"]
+__all__ = ["Scorer", "level_proba", "scorer"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,7 +97,7 @@ def _labels(estimator: Any, X: Any, order: Order) -> Array:
     return np.asarray(estimator.predict(X))
 
 
-def _proba(estimator: Any, X: Any, order: Order) -> Floats:
+def level_proba(estimator: Any, X: Any, order: Order) -> Floats:
     """Probabilities with columns in order of level; zero for a level never seen."""
     if hasattr(estimator, "predict_level_proba"):
         proba, columns = estimator.predict_level_proba(X), estimator.levels_
@@ -105,8 +105,8 @@ def _proba(estimator: Any, X: Any, order: Order) -> Floats:
         proba, columns = estimator.predict_proba(X), estimator.classes_
     else:
         raise TypeError(
-            f"{type(estimator).__name__} has no predict_proba, and this score is one of "
-            "probabilities; choose a score of labels, such as 'mae'."
+            f"{type(estimator).__name__} has no predict_proba, and probabilities are wanted; "
+            "choose another estimator, or a score of labels, such as 'mae'."
         )
     placed = np.zeros((len(proba), order.n_levels))
     placed[:, order.encode(columns)] = proba
@@ -124,7 +124,7 @@ def _score(estimator: Any, X: Any, order: Order) -> Floats:
             turned = order.n_levels == 2 and order.classes[1] != order.levels[1]
             return -score if turned else score
     if hasattr(estimator, "predict_level_proba") or hasattr(estimator, "predict_proba"):
-        return _proba(estimator, X, order) @ np.arange(order.n_levels)
+        return level_proba(estimator, X, order) @ np.arange(order.n_levels)
     return order.encode(estimator.predict(X)).astype(np.float64)
 
 
@@ -139,8 +139,8 @@ _ENTRIES = {
     "macro_mae": _Entry(labels.macro_mae, -1, _labels),
     "max_mae": _Entry(labels.max_mae, -1, _labels),
     "zero_one": _Entry(labels.zero_one_error, -1, _labels),
-    "rps": _Entry(probabilities.ranked_probability_score, -1, _proba),
-    "log_score": _Entry(probabilities.log_score, -1, _proba),
+    "rps": _Entry(probabilities.ranked_probability_score, -1, level_proba),
+    "log_score": _Entry(probabilities.log_score, -1, level_proba),
     "off_by_one": _Entry(labels.off_by_one_accuracy, 1, _labels),
     "kendall_tau": _Entry(labels.kendall_tau, 1, _labels),
     "spearman": _Entry(labels.spearman, 1, _labels),
