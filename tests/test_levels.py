@@ -13,6 +13,7 @@ from ordinality.levels import (
     Order,
     as_labels,
     check_thresholds,
+    codes_in_order,
     free_to_thresholds,
     order_of,
     rank_from_scores,
@@ -198,9 +199,36 @@ def test_codes_in_place_of_strings_hint_at_the_tools_that_recode():
         resolve([1, 0, 2], levels=LEVELS)
 
 
+def test_codes_of_which_some_are_missing_are_named():
+    with pytest.raises(ValueError, match="only if all occur, but y lacks 0"):
+        resolve([1, 2], levels=LEVELS)
+
+
+@given(st.lists(st.text("aBz 1é", max_size=3), min_size=2, max_size=9, unique=True))
+def test_codes_by_sorted_label_are_read_back(levels):
+    codes = np.unique(levels, return_inverse=True)[1]
+    np.testing.assert_array_equal(codes_in_order(codes, levels), codes)
+
+
+@pytest.mark.parametrize(
+    ("y", "levels"),
+    [
+        ([0, 1], LEVELS),
+        ([0, 1, 3], LEVELS),
+        ([0, 1, 2, 3], LEVELS),
+        ([0.0, 1.0, 2.0], LEVELS),
+        (["0", "1", "2"], LEVELS),
+        ([0, 1, 2], [1, 2, 3]),
+    ],
+    ids=["one missing", "a gap", "one too many", "floats", "text", "levels are numbers"],
+)
+def test_what_is_not_a_full_set_of_codes_of_text_is_none(y, levels):
+    assert codes_in_order(y, levels) is None
+
+
 @pytest.mark.parametrize("y", [[10, 20], [0.5, 1.0]], ids=str)
 def test_other_numbers_in_place_of_strings_do_not(y):
-    with pytest.raises(ValueError, match="not one of the declared levels") as error:
+    with pytest.raises(ValueError, match="declared levels.*must be of one kind") as error:
         resolve(y, levels=LEVELS)
     assert "voting" not in str(error.value)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import sklearn
 from joblib import parallel_config
+from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import BayesianRidge, LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -78,13 +79,16 @@ def test_stated_levels_are_found_within_pipelines_and_searches(data, expected, w
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_other_classifiers_are_put_in_order_too(data):
+@pytest.mark.filterwarnings("ignore:y holds the codes")
+def test_other_classifiers_are_put_in_order_too(data, expected):
     X, y, rank = data
     series = carried(y)["pandas Series"]
     for other in (LogisticRegression(), RoundedRegressor(BayesianRidge())):
         found = cross_val_level_proba(other, X, series, cv=3)
         ranks = cross_val_predict(other, X, rank, cv=3, method="predict_proba")
         np.testing.assert_allclose(found, ranks, atol=1e-6)
+    vote = VotingClassifier([("one", model(levels=LEVELS))], voting="soft")
+    np.testing.assert_array_equal(cross_val_level_proba(vote, X, series, cv=3), expected)
 
 
 def test_a_level_that_training_rows_lack_has_probability_zero(data):

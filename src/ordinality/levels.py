@@ -23,6 +23,7 @@ __all__ = [
     "Order",
     "as_labels",
     "check_thresholds",
+    "codes_in_order",
     "free_to_thresholds",
     "order_of",
     "rank_from_scores",
@@ -44,9 +45,10 @@ class Order:
     ----------
     levels : ndarray of shape (K,)
         The distinct labels.
-    source : {"stated", "carried", "sorted"}
+    source : {"stated", "carried", "sorted", "coded"}
         Whether the caller listed them, the labels brought them along (an ordered pandas
-        Categorical, a polars Enum), or they are the distinct labels sorted.
+        Categorical, a polars Enum), they are the distinct labels sorted, or they are codes of
+        levels that the caller listed (see `codes_in_order`).
 
     Examples
     --------
@@ -59,7 +61,7 @@ class Order:
     """
 
     levels: Array
-    source: Literal["stated", "carried", "sorted"]
+    source: Literal["stated", "carried", "sorted", "coded"]
 
     @property
     def n_levels(self) -> int:
@@ -100,23 +102,31 @@ class Order:
         return self.levels[np.asarray(ranks, dtype=np.int64)]
 
     def _unknown(self, labels: Array, found: Any) -> ValueError:
-        message = (
-            f"y contains {found.item()!r}, which is not one of the declared levels "
-            f"{self.levels.tolist()}; "
-        )
         codes = set(labels.tolist()) if labels.dtype.kind in "iu" else set()
-        every = set(range(self.n_levels))
+        every, text = set(range(self.n_levels)), _is_text(self.levels)
         numbered = codes == every and self.n_levels > 2  # 0 and 1 alone may be anything
-        if numbered or (codes and codes <= every and _is_text(self.levels)):
-            return ValueError(
-                message + "it looks like a code for a label: some scikit-learn tools (voting, "
-                "bagging, cross_val_predict with method='predict_proba') number the labels "
-                "alphabetically before fit. Number them by level yourself, 0 for the lowest, "
-                "and leave `levels` out."
-            )
+        if numbered or (codes and codes <= every and text):
+            advice = _about_codes(sorted(every - codes))
+        elif text != _is_text(labels):
+            advice = "levels and labels must be of one kind, all text or all numbers."
+        else:
+            advice = "add it to `levels` at its place in the order, or drop those rows."
         return ValueError(
-            message + "add it to `levels` at its place in the order, or drop those rows."
+            f"y contains {found.item()!r}, which is not one of the declared levels "
+            f"{self.levels.tolist()}; {advice}"
         )
+
+
+def _about_codes(missing: list[int]) -> str:
+    absent = ", ".join(map(str, missing))
+    wanted = f" They can be decoded only if all occur, but y lacks {absent}." if missing else ""
+    return (
+        "it looks like a code for a label: some scikit-learn tools (voting, bagging, stacking, "
+        "cross_val_predict with method='predict_proba') number the labels alphabetically "
+        f"before fit.{wanted} Number the labels by level yourself, 0 for the lowest, and leave "
+        "`levels` out; for out-of-fold probabilities use "
+        "ordinality.metrics.cross_val_level_proba, which does not recode labels."
+    )
 
 
 def resolve(y: Any, levels: Any = None) -> Order:
@@ -180,6 +190,27 @@ def order_of(*labels: Any, levels: Any = None) -> Order:
             "numpy.digitize, or, if its values are the levels, list them in `levels`."
         )
     return Order(values, "sorted")
+
+
+def codes_in_order(y: ArrayLike, levels: Any) -> Ranks | None:
+    """Codes 0..K-1 in order of level, where `y` holds codes of the text `levels`; else None.
+
+    Tools that recode labels number them by their place among the sorted labels. The numbers
+    can be read back if all K occur: then no level was missing when they were given out.
+
+    Examples
+    --------
+    >>> codes_in_order([2, 0, 1, 0], ["low", "mid", "high"])  # sorted: high, low, mid
+    array([1, 2, 0])
+    >>> codes_in_order([1, 0], ["low", "mid", "high"]) is None
+    True
+    """
+    codes, stated = np.asarray(y), _distinct(levels)
+    if codes.dtype.kind not in "iu" or not _is_text(stated):
+        return None
+    if not np.array_equal(np.unique(codes), np.arange(stated.size)):
+        return None
+    return np.argsort(np.argsort(stated))
 
 
 def as_labels(values: Any, name: str = "y") -> Array:

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_predict, cross_val_score
 
@@ -23,10 +22,6 @@ both = pytest.mark.parametrize("kind", [OrdinalBoost, RankBoost])
 
 def model(kind=OrdinalBoost, **changes):
     return kind(**{"n_estimators": 10, "learner": "sigmoid", "levels": LEVELS, **changes})
-
-
-def refused(message, error=ValueError):
-    return pytest.raises(error, match=message)
 
 
 # ------------------------------------------------------------------------------ order
@@ -184,12 +179,3 @@ def test_tools_that_pass_labels_on_predict_them():
         for scoring in ("neg_log_loss", metrics.scorer("log_score"))
     ]
     np.testing.assert_allclose(*scores, rtol=1e-9)
-
-
-def test_tools_that_recode_text_meet_an_error_that_says_so():
-    for tool in (
-        VotingClassifier([("boost", model())]),
-        BaggingClassifier(model(), n_estimators=2, random_state=0),
-    ):
-        with refused(r"\['low', 'mid', 'high'\].*code.*alphabetically"):
-            tool.fit(X, Y)

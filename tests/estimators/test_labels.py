@@ -1,8 +1,8 @@
 """Labels keep the order that was stated, whatever the alphabet and scikit-learn's tools do.
 
 `classes_` and the columns of `predict_proba` are sorted, as scikit-learn assumes; `levels_` and
-`predict_level_proba` follow the order. A tool of scikit-learn either gives what the order
-demands or ends in an error that names the order.
+`predict_level_proba` follow the order. Tools of scikit-learn that recode labels are tested in
+`test_recoded_labels`.
 """
 
 import warnings
@@ -10,13 +10,12 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
-from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -293,41 +292,7 @@ def test_permutation_importance_finds_the_feature_that_matters(data, fitted):
     assert found.importances_mean[0] > 5 * abs(found.importances_mean[1])
 
 
-# These number the labels by the alphabet before fit: the model sees 0, 1, 2 for high, low, mid.
-RECODING = {
-    "cross_val_predict proba": lambda m, X, y: cross_val_predict(
-        m, X, y, cv=3, method="predict_proba"
-    ),
-    "cross_val_predict decision": lambda m, X, y: cross_val_predict(
-        m, X, y, cv=3, method="decision_function"
-    ),
-    "soft voting": lambda m, X, y: VotingClassifier([("gp", m)], voting="soft").fit(X, y),
-    "hard voting": lambda m, X, y: VotingClassifier([("gp", m)]).fit(X, y),
-    "bagging": lambda m, X, y: BaggingClassifier(m, n_estimators=2, random_state=0).fit(X, y),
-    "stacking": lambda m, X, y: StackingClassifier([("gp", m)], cv=3).fit(X, y),
-    "one against one": lambda m, X, y: OneVsOneClassifier(m).fit(X, y),
-    "one against the rest": lambda m, X, y: OneVsRestClassifier(m).fit(X, y),
-    "calibration by cross-prediction": lambda m, X, y: CalibratedClassifierCV(
-        m, cv=3, ensemble=False
-    ).fit(X, y),
-}
-
-
-@pytest.mark.parametrize("tool", RECODING.values(), ids=RECODING)
-def test_tools_that_recode_text_meet_an_error_that_says_so(data, tool):
-    X, y, _ = data
-    with pytest.raises(ValueError, match=r"\['low', 'mid', 'high'\].*code.*alphabetically"):
-        tool(model(), X, y)
-
-
-@pytest.mark.parametrize("tool", RECODING.values(), ids=RECODING)
-def test_stating_the_levels_guards_a_carried_order_too(data, tool):
-    X, y, _ = data
-    with pytest.raises(ValueError, match="alphabetically before fit"):
-        tool(model(), X, carried(y)["pandas Series"])
-
-
-def test_with_ranks_for_labels_the_same_tools_are_right(data):
+def test_with_ranks_for_labels_tools_that_recode_are_right(data):
     X, _, rank = data
     plain = model(levels=None)
     proba = cross_val_predict(plain, X, rank, cv=3, method="predict_proba")
@@ -338,7 +303,7 @@ def test_with_ranks_for_labels_the_same_tools_are_right(data):
     np.testing.assert_array_equal(vote.predict_proba(X), plain.fit(X, rank).predict_proba(X))
 
 
-def test_tools_that_recode_numbers_meet_the_same_error(data):
+def test_tools_that_recode_numbers_meet_an_error(data):
     X, _, rank = data
     with pytest.raises(ValueError, match="looks like a code for a label"):
         VotingClassifier([("gp", model(levels=[1, 2, 3]))]).fit(X, rank + 1)

@@ -74,8 +74,8 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
         kept = np.flatnonzero(weights > 0)
         labels = rows_of(y, checked, kept)
         if before is not None:
-            self._check_same_levels(labels)
-        rows = Rows.of(X[kept], self._learn_levels(labels), weights[kept])
+            self._check_same_levels(labels, checked)
+        rows = Rows.of(X[kept], self._learn_levels(labels, checked), weights[kept])
         if before is None:
             self._begin(rows)
         rows = replace(rows, X=self._scaled(rows.X))
@@ -207,8 +207,8 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
             )
         return ensemble
 
-    def _check_same_levels(self, labels: Any) -> None:
-        found = _levels.resolve(labels, self.levels).levels
+    def _check_same_levels(self, labels: Any, given: Any) -> None:
+        found = self._resolve(labels, given).levels
         if not np.array_equal(found, self.levels_):
             raise ValueError(
                 f"the labels have the levels {found.tolist()}, but the model to go on from "

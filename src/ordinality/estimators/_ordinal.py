@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,21 +21,35 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
     """A classifier whose labels have an order.
 
     Subclasses have parameters ``levels`` and ``decision`` and a method ``_level_proba``; in
-    ``fit`` they call ``_learn_levels``.
+    ``fit`` they call ``_learn_levels``. Fitted to codes of text levels, as some tools of
+    scikit-learn assign them, a model predicts codes: ``classes_`` holds them sorted and
+    ``levels_`` in order of level.
     """
 
     levels: Any
     decision: str
 
-    def _learn_levels(self, y: Any) -> np.ndarray:
-        """Find the order of the labels, warn if it is only the alphabet's, return ranks."""
-        order = _levels.resolve(y, self.levels)
+    def _learn_levels(self, y: Any, given: Any) -> np.ndarray:
+        """Find the order of the labels, warn of what was assumed, return the ranks of `y`.
+
+        `given` holds the labels of all rows, also of those that `y` lacks for their weight 0.
+        """
+        order = self._resolve(y, given)
         if order.guessed:
             warnings.warn(_guessed(order.levels.tolist()), UserWarning, stacklevel=3)
+        if order.source == "coded" and np.any(order.levels != order.classes):
+            warnings.warn(_coded(_levels.as_labels(self.levels)), UserWarning, stacklevel=3)
         self._order = order
         self.levels_ = order.levels
         self.classes_ = order.classes
         return order.encode(y)
+
+    def _resolve(self, y: Any, given: Any) -> _levels.Order:
+        """Order of the labels; of their codes, where a tool has recoded the stated levels."""
+        codes = None if self.levels is None else _levels.codes_in_order(given, self.levels)
+        if codes is None:
+            return _levels.resolve(y, self.levels)
+        return replace(_levels.resolve(y, codes), source="coded")
 
     def predict(self, X: Any) -> np.ndarray:
         """Most probable level of each row, or the median one (``decision``).
@@ -105,6 +120,16 @@ def _guessed(labels: list[str]) -> str:
         f"{', '.join(map(repr, labels))}. State the order, lowest first, with "
         f"levels={order_to_state(labels)}, or pass an ordered pandas Categorical or a polars "
         "Enum."
+    )
+
+
+def _coded(labels: np.ndarray) -> str:
+    """What to say of codes that mean something else as places in the stated order."""
+    read = ", ".join(f"{code} is {name!r}" for code, name in enumerate(sorted(labels.tolist())))
+    return (
+        f"y holds the codes 0 to {len(labels) - 1} in place of the stated levels. They are "
+        f"read as scikit-learn's tools assign them, by sorted label: {read}. If you numbered "
+        "the labels yourself, 0 for the lowest, leave `levels` out."
     )
 
 

@@ -56,7 +56,7 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         )
         weights = check_weights(sample_weight, len(X))
         kept = np.flatnonzero(weights > 0)
-        ranks = self._learn_levels(rows_of(y, checked, kept))
+        ranks = self._learn_levels(rows_of(y, checked, kept), checked)
         d = X.shape[1]
         kernel = self._default_kernel(d) if self.kernel is None else translate(self.kernel, d)
         if inputs == "gram":

@@ -77,7 +77,7 @@ class SupportVectorClassifier(ScoredClassifier):
         )
         weights = check_weights(sample_weight, len(X))
         kept = np.flatnonzero(weights > 0)
-        ranks = self._learn_levels(rows_of(y, checked, kept))
+        ranks = self._learn_levels(rows_of(y, checked, kept), checked)
         rows = self._prepared(X, ranks, weights, kept)
         price = self._label_weights(rows.y, rows.weights)[rows.y]
         cost = price * rows.weights
@@ -191,12 +191,14 @@ class SupportVectorClassifier(ScoredClassifier):
                 f"class_weight={given!r} is not known; pass 'balanced', None, or a dict "
                 "{label: weight}."
             )
+        # As stated: `levels_` holds their codes where a tool has recoded the labels.
+        names = self.levels_ if self.levels is None else np.asarray(self.levels)
         for label, weight in given.items():
-            at = np.flatnonzero(self.levels_ == label)
+            at = np.flatnonzero(names == label)
             if not len(at):
                 raise ValueError(
                     f"class_weight names {label!r}, which is not one of the labels "
-                    f"{self.levels_.tolist()}."
+                    f"{names.tolist()}."
                 )
             if not (isinstance(weight, Real) and 0 < float(weight) < np.inf):
                 raise ValueError(

@@ -84,7 +84,7 @@ class RoundedRegressor(SometimesProbabilistic):
         else:  # the regressor knows what it takes: text, missing cells, a frame
             validate_data(self, X, skip_check_array=True)
             checked = column_or_1d(y, warn=True)
-        ranks = self._learn_levels(rows_of(y, checked, np.arange(len(checked))))
+        ranks = self._learn_levels(rows_of(y, checked, np.arange(len(checked))), checked)
         regressor = _naive(X.shape[1]) if default else clone(self.regressor)
         if "sample_weight" in fit_params and not has_fit_parameter(regressor, "sample_weight"):
             raise ValueError(
