@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .. import levels as _levels
 from ..boosting.ensemble import Ensemble
 from ..boosting.learners import Trainer
+from ._atomic import atomic
 from ._learners import check_learner, trainer
 from ._margins import MarginMixin
 from ._rows import Rows
@@ -49,6 +50,7 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
     warm_start: bool
     random_state: Any
 
+    @atomic
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the confidence functions, their weights and the thresholds.
 

@@ -63,6 +63,6 @@ class ComparisonMachine(BaseEstimator):
                 f"{found.report.violation:.1e}, tol being {self.tol:g}. Raise max_iter, or "
                 "lower C or gamma, or scale the features.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return found

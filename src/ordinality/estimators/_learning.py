@@ -63,7 +63,7 @@ class Learner:
             raise ValueError(f"theta has shape {theta.shape}, wanted {best.shape}: {names}.")
         return self.fit_, theta
 
-    def _warn_of_unsettled(self, inference: str, tol: float, stacklevel: int = 4) -> None:
+    def _warn_of_unsettled(self, inference: str, tol: float, stacklevel: int = 5) -> None:
         a = self.fit_.best.approximation
         warnings.warn(
             f"{inference} stopped after {a.n_iter} iterations with sites still off by "
@@ -79,5 +79,5 @@ class Learner:
             "was still rising; the best model found is kept. Raise max_evaluations, or start "
             "from a better kernel.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )

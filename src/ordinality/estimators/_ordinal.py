@@ -36,9 +36,9 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
         """
         order = self._resolve(y, given)
         if order.guessed:
-            warnings.warn(_guessed(order.levels.tolist()), UserWarning, stacklevel=3)
+            warnings.warn(_guessed(order.levels.tolist()), UserWarning, stacklevel=4)
         if order.source == "coded" and np.any(order.levels != order.classes):
-            warnings.warn(_coded(_levels.as_labels(self.levels)), UserWarning, stacklevel=3)
+            warnings.warn(_coded(_levels.as_labels(self.levels)), UserWarning, stacklevel=4)
         self._order = order
         self.levels_ = order.levels
         self.classes_ = order.classes

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..gp.kernels import Kernel
 from ..gp.search import Fit
+from ._atomic import atomic
 from ._learning import Learner
 from ._ordinal import OrdinalClassifier
 from ._scaling import Scaling
@@ -33,6 +34,7 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
     standardize: bool
     coarse_to_fine: bool
 
+    @atomic
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn kernel, thresholds and noise.
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..gp.kernels import Linear
 from ..svm.rows import KernelRows
 from ..svm.terms import FORMULATIONS
+from ._atomic import atomic
 from ._machine import Machine, Trained
 from ._rows import Rows
 from ._scaling import Scaling
@@ -55,6 +56,7 @@ class SupportVectorClassifier(ScoredClassifier):
     random_state: Any
     coef_: np.ndarray
 
+    @atomic
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn the support vectors, their weights and the thresholds.
 
@@ -169,6 +171,7 @@ class SupportVectorClassifier(ScoredClassifier):
         inputs, d = self._inputs(), X.shape[1]
         if inputs == "gram":
             gram = chosen(self.kernel)(X)  # refuses what is no such matrix
+            self._scaling = Scaling.none(d)
             each = np.arange(len(kept))
             return Rows(gram[np.ix_(kept, kept)], ranks, weights[kept], each, each)
         rows = Rows.of(X[kept], ranks, weights[kept])
@@ -269,7 +272,7 @@ class SupportVectorClassifier(ScoredClassifier):
                 "the bands between levels collapsed: no direction keeps the levels apart at "
                 "this price of an error, so predictions are arbitrary. Use a smaller C.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         elif not self.converged_:
             warnings.warn(
@@ -277,5 +280,5 @@ class SupportVectorClassifier(ScoredClassifier):
                 f"by {found.solution.report.violation:.1e}, tol being {self.tol:g}. Raise "
                 "max_iter, or lower C or gamma, or scale the features.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )

@@ -9,6 +9,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from ..gp.favourites import favourites
+from ._atomic import atomic
 from ._label_graphs import labels_of, read
 from ._label_ranking import LabelRankingModel
 from ._validation import check_weights
@@ -154,6 +155,7 @@ class LabelRankingGP(LabelRankingModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @atomic
     def fit(self, X: Any, Y: Any, *, sample_weight: Any = None) -> Self:
         """Learn the utilities of the labels.
 

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ._atomic import atomic
 from ._comparison_svm import ComparisonMachine
 from ._rankers import LabelRanker
 from ._scaling import Scaling
@@ -86,6 +87,7 @@ class LabelRankingSVM(LabelRanker, ComparisonMachine):
         self.max_iter = max_iter
         self.cache_size = cache_size
 
+    @atomic
     def fit(self, X: Any, Y: Any, *, sample_weight: Any = None) -> Self:
         """Learn a score for each label.
 

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..lowrank import low_rank, row_coefficients
+from ._atomic import atomic
 from ._validation import check_positive, check_whole
 
 __all__ = ["LowRankImputer"]
@@ -68,6 +69,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.max_iter = max_iter
         self.random_state = random_state
 
+    @atomic
     def fit(self, X: Any, y: Any = None, *, weights: Any = None) -> Self:
         """Find the patterns over the columns.
 
@@ -101,7 +103,7 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 f"{found.n_iter} iterations; where a row or column has hardly more entries "
                 "than the rank it may never settle. Raise max_iter or tol, or lower rank.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
 

@@ -10,6 +10,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from ._answers import Answers, check_pairs, check_places, levels_of
+from ._atomic import atomic
 from ._catalogue import paired
 from ._judges import Panel, check_ratings
 from ._preference import PreferenceModel, Utility, turned
@@ -149,6 +150,7 @@ class PreferenceGP(PreferenceModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @atomic
     def fit(
         self,
         pairs: Any,
@@ -195,6 +197,7 @@ class PreferenceGP(PreferenceModel):
         self._warn_unless_settled()
         return self
 
+    @atomic
     def update(
         self, pairs: Any, answers: Any = None, *, judges: Any = None, sample_weight: Any = None
     ) -> Self:

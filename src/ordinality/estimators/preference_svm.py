@@ -9,6 +9,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ._answers import Answers, check_pairs, grades_of
+from ._atomic import atomic
 from ._catalogue import Catalogue
 from ._comparison_svm import ComparisonMachine
 from ._rankers import places
@@ -95,6 +96,7 @@ class PreferenceSVM(ComparisonMachine):
         self.max_iter = max_iter
         self.cache_size = cache_size
 
+    @atomic
     def fit(self, pairs: Any, answers: Any = None, *, sample_weight: Any = None) -> Self:
         """Learn utilities from comparisons.
 

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
+from ._atomic import atomic
 from ._ordinal import SometimesProbabilistic
 from ._validation import rows_of
 
@@ -57,6 +58,7 @@ class RoundedRegressor(SometimesProbabilistic):
         self.regressor = regressor
         self.levels = levels
 
+    @atomic
     def fit(self, X: Any, y: Any, **fit_params: Any) -> RoundedRegressor:
         """Fit the regressor to the ranks of the labels.
 

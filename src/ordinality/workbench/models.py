@@ -120,10 +120,10 @@ class Frequencies(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Frequencies:
         """Count the levels; the features are not looked at."""
         labels = as_labels(y)
-        self.classes_ = np.sort(np.asarray(self.levels))
         weights = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight)
         counts = [weights[labels == level].sum() + 0.5 for level in self.levels]
-        self.share_ = np.array(counts) / np.sum(counts)
+        share = np.array(counts) / np.sum(counts)
+        self.classes_, self.share_ = np.sort(np.asarray(self.levels)), share
         return self
 
     def predict_level_proba(self, X: Any) -> np.ndarray:
