@@ -45,7 +45,7 @@ HOMES = {
     "dask": {"distributed"},
     "distributed": {"distributed"},
     "click": {"cli"},
-    "rich": {"cli", "estimators"},
+    "rich": {"cli"},
     "starlette": {"web"},
     "sqlalchemy": {"web"},
     "pickle": set(),

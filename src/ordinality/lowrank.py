@@ -15,6 +15,7 @@ fill in the ratings of films in this way with rank 2.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,6 +67,7 @@ def low_rank(
     tol: float = 1e-5,
     max_iter: int = 1000,
     seed: int | np.random.Generator = 0,
+    tell: Callable[[int, float], None] | None = None,
 ) -> LowRank:
     """Approximate a matrix with missing entries by one of low rank.
 
@@ -84,6 +86,8 @@ def low_rank(
     seed : int or Generator, default=0
         Of the block from which the first subspace is found; the iterations start from rows'
         and columns' means whatever it is.
+    tell : callable, optional
+        Called as ``tell(n_iter, objective)`` after every iteration.
 
     Returns
     -------
@@ -120,6 +124,8 @@ def low_rank(
             new, new_V, value = X, V, history[-1]
         last, X, V = X, new, new_V
         history.append(value)
+        if tell is not None:
+            tell(n_iter, value * scale)
         still = np.linalg.norm(X - last) <= tol * np.linalg.norm(X)
         converged = bool(still or value <= floor)
         ahead = push + (1.0 - push) * GATHERED

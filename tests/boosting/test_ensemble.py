@@ -157,10 +157,11 @@ def test_scores_by_stages_end_in_the_score(make_ordinal, name):
 @every_algorithm
 def test_whoever_watches_may_end_the_run(make_ordinal, name):
     X, y = make_ordinal()
-    seen = []
+    seen, losses = [], []
 
-    def watch(learner, alpha, thresholds):
+    def watch(learner, alpha, thresholds, log_losses):
         seen.append((learner, alpha, thresholds))
+        losses[:] = log_losses
         return len(seen) == 3
 
     fitted = run(name, X, y, 4, Stump(), rounds=10, watch=watch)
@@ -169,6 +170,7 @@ def test_whoever_watches_may_end_the_run(make_ordinal, name):
     np.testing.assert_array_equal(
         [thresholds for *_, thresholds in seen], fitted.thresholds[1:]
     )
+    np.testing.assert_array_equal(losses, fitted.log_losses)
 
 
 @every_algorithm

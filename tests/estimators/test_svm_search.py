@@ -111,20 +111,16 @@ def test_splits_may_be_given(data):
     assert OrdinalSVMCV(cv=StratifiedKFold(3), **SMALL).fit(X, y).score(X, y) > 0.6
 
 
-def test_threads_change_nothing_and_progress_is_told(data):
+def test_threads_change_nothing_and_every_path_is_told(data, caplog):
     X, y = data
-    told = []
-    one = OrdinalSVMCV(cv=3, **SMALL, progress=lambda *at: told.append(at)).fit(X, y)
+    caplog.set_level("DEBUG", logger="ordinality")
+    one = OrdinalSVMCV(cv=3, **SMALL).fit(X, y)
+    told = [r.getMessage() for r in caplog.records if "search: fit" in r.getMessage()]
     two = OrdinalSVMCV(cv=3, **SMALL, n_jobs=2).fit(X, y)
     for name, column in one.cv_results_.items():
         np.testing.assert_array_equal(two.cv_results_[name], column)
-    assert told[-1] == (54, 54)
-    assert [done for done, _ in told] == list(range(3, 55, 3))
-
-
-def test_a_bar_goes_to_standard_error(data, capsys):
-    OrdinalSVMCV(cv=2, **SMALL, progress=True).fit(*data)
-    assert capsys.readouterr().out == ""
+    found = [line.split(",")[0] for line in told]
+    assert found == [f"search: fit {done} of 54" for done in range(3, 55, 3)]
 
 
 def test_fits_cut_short_are_noted_and_not_shouted(data):

@@ -30,7 +30,7 @@ from .thresholds import all_thresholds, counted, left_right_thresholds, placed
 
 __all__ = ["Ensemble", "boost", "rank_boost"]
 
-Watch = Callable[[Any, float, np.ndarray], bool]
+Watch = Callable[[Any, float, np.ndarray, list[float]], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,8 @@ def boost(
     start : Ensemble, default=None
         An ensemble to continue.
     watch : callable, default=None
-        ``watch(learner, alpha, thresholds)`` after each round; True ends the run.
+        ``watch(learner, alpha, thresholds, log_losses)`` after each round, with the losses of
+        this run so far, the one before its first round included; True ends the run.
 
     Returns
     -------
@@ -223,7 +224,7 @@ def _grow(
         alphas.append(alpha)
         thresholds.append(stage.thresholds)
         log_losses.append(stage.log_loss)
-        if watch is not None and watch(value, alpha, stage.thresholds):
+        if watch is not None and watch(value, alpha, stage.thresholds, log_losses):
             break
     grown = Ensemble(
         tuple(values), np.array(alphas, dtype=float), np.array(thresholds), np.array(log_losses)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import replace
 from numbers import Real
@@ -18,6 +18,7 @@ from ..boosting.learners import Trainer
 from ._atomic import atomic
 from ._learners import check_learner, trainer
 from ._margins import MarginMixin
+from ._progress import FitLog
 from ._rows import Rows
 from ._scaling import Scaling
 from ._scored import ScoredClassifier
@@ -155,7 +156,7 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
         rounds: int,
         rng: np.random.Generator,
         start: Ensemble | None = None,
-        watch: Watch | None = None,
+        watch: Callable[..., bool] | None = None,
     ) -> Ensemble:
         raise NotImplementedError
 
@@ -163,8 +164,8 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
         """Whether the absolute error is aimed at, and not the classification error."""
         raise NotImplementedError
 
-    def _log_terms(self, ensemble: Ensemble, total: float) -> float:
-        """Logarithm of what losses are divided by to be a mean, for a total weight."""
+    def _log_terms(self, first: float, total: float) -> float:
+        """Logarithm of the divisor that makes losses means, by the first log loss or weight."""
         raise NotImplementedError
 
     # The rest is the same for all.
@@ -245,7 +246,9 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
             watch = Watch(rows.take(held), self._absolute(), self.patience, self.tol)
             rows = rows.take(np.setdiff1d(np.arange(len(rows)), held))
         done = 0 if before is None else len(before.alphas)
-        found = self._boost(rows, coach, self.n_estimators - done, rng, before, watch)
+        log, total = FitLog(self), float(rows.weights.sum())
+        hook = self._told(log, before, total, watch) if log.wanted else watch
+        found = self._boost(rows, coach, self.n_estimators - done, rng, before, hook)
         self._rng, self.n_iter_ = rng, len(found.alphas)
         if watch is not None:
             self.validation_score_ = -np.array(watch.errors)
@@ -255,9 +258,28 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
         self.ensemble_, self.n_estimators_ = found, len(found.alphas)
         self.learners_, self.weights_ = list(found.learners), found.alphas
         self.thresholds_ = found.thresholds[-1]
-        log_terms = self._log_terms(found, float(rows.weights.sum()))
+        log_terms = self._log_terms(float(found.log_losses[0]), total)
         self.train_loss_ = np.exp(found.log_losses - log_terms)
+        kept, loss = len(found.alphas), self.train_loss_[-1]
+        log.stage("%d rounds, %d kept: loss %.6g", self.n_iter_, kept, loss)
         self.feature_importances_ = found.relevance(self.n_features_in_)
+
+    def _told(
+        self, log: FitLog, before: Ensemble | None, total: float, watch: Watch | None
+    ) -> Callable[..., bool]:
+        """What is called after each round: a message, and then what was to be called anyway."""
+        done = 0 if before is None else len(before.alphas)
+
+        def told(*round: Any) -> bool:
+            over, losses = watch is not None and watch(*round), round[-1]
+            first = losses[0] if before is None else float(before.log_losses[0])
+            loss = np.exp(losses[-1] - self._log_terms(first, total))
+            held = "" if watch is None else f", error of held-out rows {watch.errors[-1]:.4g}"
+            at = done + len(losses) - 1
+            log.step("round %d of %d: loss %.6g%s", at, self.n_estimators, loss, held)
+            return over
+
+        return told
 
     def _calibrate(self, rows: Rows, coach: Trainer) -> None:
         def fit_score(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

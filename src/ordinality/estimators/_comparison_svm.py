@@ -13,6 +13,7 @@ from ..svm.rows import KernelRows
 from ..svm.solver import Solution
 from ..svm.terms import comparisons
 from ._machine import train
+from ._progress import FitLog
 from ._svm_kernels import check_shape, chosen, gamma_of
 from ._threads import one_pool
 from ._validation import check_choices, check_positive, check_whole
@@ -32,6 +33,7 @@ class ComparisonMachine(BaseEstimator):
     tol: float
     max_iter: int
     cache_size: float
+    verbose: int
 
     def _check_parameters(self) -> None:
         chosen(self.kernel)
@@ -49,14 +51,20 @@ class ComparisonMachine(BaseEstimator):
 
     def _solve(self, weights: np.ndarray, rows: KernelRows) -> Solution:
         """Train, keep the report, and warn if it did not settle."""
+        log = FitLog(self)
         with one_pool(len(rows)):
             found = train(
                 comparisons(float(self.C) * weights), rows,
                 tol=self.tol, max_steps=self.max_iter, cache_bytes=self._cache_bytes(),
+                tell=log.solver if log.wanted else None,
             )  # fmt: skip
         self.dual_objective_, self.duality_gap_ = found.objective, found.gap
         self.n_support_ = int(np.count_nonzero(found.beta))
         self.n_iter_, self.converged_ = max(1, found.report.n_steps), found.report.converged
+        log.stage(
+            "%d comparisons, %d steps of the solver: %d matter",
+            *(len(rows), self.n_iter_, self.n_support_),
+        )
         if not self.converged_:
             warnings.warn(
                 f"training stopped after {self.n_iter_} steps with comparisons still off by "

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..gp.hyperpriors import hyperprior
 from ..gp.search import Fit, maximise, scattered
+from ._progress import FitLog, SearchLog
 from ._threads import one_pool, thread_map
 
 __all__ = ["Learner"]
@@ -26,6 +27,7 @@ class Learner:
     max_evaluations: int
     random_state: Any
     n_jobs: int | None
+    verbose: int
     fit_: Fit[Any]
 
     def _prior(self, problem: Any) -> Any:
@@ -36,14 +38,17 @@ class Learner:
         return scattered(problem, self.restarts, rng)
 
     def _learn(self, problem: Any, coarse_to_fine: bool) -> Fit[Any]:
+        n, log = len(problem.y), FitLog(self)
         if self.optimizer is None:
-            with one_pool(len(problem.y)):
+            with one_pool(n):
                 found = problem.evaluate(problem.theta)
-            return Fit(problem, found, 1, ((len(problem.y), 1),), True)
+            log.stage("%d observations, 1 evaluation: criterion %.6g", n, found.value)
+            return Fit(problem, found, 1, ((n, 1),), True)
+        tell = SearchLog(log, n) if log.wanted else None
         seed = 0 if self.random_state is None else self.random_state
         rng = np.random.default_rng(check_random_state(seed).randint(2**31))
         starts = self._starts(problem, rng)
-        return maximise(
+        found = maximise(
             problem,
             starts=starts,
             coarse_to_fine=coarse_to_fine,
@@ -51,7 +56,11 @@ class Learner:
             mapper=thread_map(self.n_jobs) if starts else map,
             hold=one_pool,
             rng=rng,
+            tell=tell,
         )
+        if tell is not None:
+            tell.end()
+        return found
 
     def _at(self, theta: Any) -> tuple[Fit[Any], np.ndarray]:
         """The fit, and a checked theta (its own if None)."""

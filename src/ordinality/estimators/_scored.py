@@ -10,6 +10,7 @@ import numpy as np
 from .. import levels as _levels
 from ._link import OrdinalLink, agreeing, aligned, learn_link, out_of_fold
 from ._ordinal import SometimesProbabilistic
+from ._progress import FitLog
 from ._rows import Rows
 from ._threads import thread_map
 
@@ -24,6 +25,7 @@ class ScoredClassifier(SometimesProbabilistic):
 
     calibration_folds: int | None
     n_jobs: int | None
+    verbose: int
     thresholds_: np.ndarray
     link_: OrdinalLink | None
 
@@ -98,14 +100,18 @@ class ScoredClassifier(SometimesProbabilistic):
         self.link_ = None
         if self.calibration_folds is None:
             return
-        all_scores = whole()
+        all_scores, folds = whole(), int(self.calibration_folds)
+        log = FitLog(self)
+        tick = log.counter("calibration fold", folds)
 
         def scaled(train: np.ndarray, test: np.ndarray) -> np.ndarray:
             own, new = fit_score(train, test)
+            tick(1)
             return aligned(new, own, all_scores[train], rows.weights[train])
 
         scores = out_of_fold(
-            scaled, rows.y, int(self.calibration_folds), rng,
+            scaled, rows.y, folds, rng,
             groups=rows.groups, mapper=thread_map(self.n_jobs),
         )  # fmt: skip
         self.link_ = learn_link(scores, rows.y, len(self.levels_), rows.weights)
+        log.stage("probabilities calibrated on %d folds", folds)

@@ -47,7 +47,9 @@ class Watch:
         self._scores = np.zeros(len(self.rows))
         self._best, self._since = np.inf, 0
 
-    def __call__(self, learner: Any, alpha: float, thresholds: np.ndarray) -> bool:
+    def __call__(
+        self, learner: Any, alpha: float, thresholds: np.ndarray, log_losses: list[float]
+    ) -> bool:
         self._scores += alpha * learner(self.rows.X)
         away = np.abs(rank_from_scores(self._scores, thresholds) - self.rows.y)
         wrong = away if self.absolute else away > 0

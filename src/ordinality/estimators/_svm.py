@@ -17,6 +17,7 @@ from ..svm.rows import KernelRows
 from ..svm.terms import FORMULATIONS
 from ._atomic import atomic
 from ._machine import Machine, Trained
+from ._progress import FitLog
 from ._rows import Rows
 from ._scaling import Scaling
 from ._scored import ScoredClassifier
@@ -88,9 +89,16 @@ class SupportVectorClassifier(ScoredClassifier):
             kernels = kernel_rows(kernel, rows.X, self._cache_bytes())
             machine = Machine.of(self.constraints, rows.y, len(self.levels_), cost)
             before = self._earlier(rows, cost, kernel)
-            found = machine.solve(kernels, C, before, **self._limits())
+            log = FitLog(self)
+            found = machine.solve(
+                kernels, C, before, **self._limits(), tell=log.solver if log.wanted else None
+            )
             self._keep(found, rows, kept, kernel)
             self._remember(rows, cost, kernel, found)
+            log.stage(
+                "%d rows, %d steps of the solver: %d support vectors",
+                *(len(rows), self.n_iter_, len(self.support_)),
+            )
             self._calibrate(rows, cost, C, kernels, found)
         self._warn(found)
         return self

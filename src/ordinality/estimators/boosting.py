@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
@@ -10,7 +11,6 @@ from ..boosting.ensemble import Ensemble, boost, rank_boost
 from ..boosting.learners import Trainer
 from ._boosting import ThresholdedEnsemble
 from ._rows import Rows
-from ._stopping import Watch
 from ._validation import check_choices
 
 __all__ = ["OrdinalBoost", "RankBoost"]
@@ -70,6 +70,9 @@ class OrdinalBoost(ThresholdedEnsemble):
         equal models.
     n_jobs : int, default=None
         The folds of the calibration run in this many threads.
+    verbose : int, default=0
+        1 writes the stages of a long fit to stderr, 2 every step. The logger "ordinality" gets
+        them in any case, as INFO and DEBUG.
 
     Attributes
     ----------
@@ -146,6 +149,7 @@ class OrdinalBoost(ThresholdedEnsemble):
         levels: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.margins = margins
         self.learner = learner
@@ -163,6 +167,7 @@ class OrdinalBoost(ThresholdedEnsemble):
         self.levels = levels
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         check_choices(self, margins=("all", "left-right"))
@@ -175,7 +180,7 @@ class OrdinalBoost(ThresholdedEnsemble):
         rounds: int,
         rng: np.random.Generator,
         start: Ensemble | None = None,
-        watch: Watch | None = None,
+        watch: Callable[..., bool] | None = None,
     ) -> Ensemble:
         return boost(
             rows.X, rows.y, len(self.levels_), coach, margins=cast(Any, self.margins),
@@ -185,7 +190,7 @@ class OrdinalBoost(ThresholdedEnsemble):
     def _absolute(self) -> bool:
         return self.margins == "all"
 
-    def _log_terms(self, ensemble: Ensemble, total: float) -> float:
+    def _log_terms(self, first: float, total: float) -> float:
         return float(np.log(total))
 
 
@@ -204,7 +209,7 @@ class RankBoost(ThresholdedEnsemble):
         Error of the training rows that the thresholds minimise; also the one that early
         stopping watches.
     learner, n_estimators, gamma, depth, updates, bins, standardize, calibration_folds, \
-validation_fraction, patience, tol, warm_start, levels, random_state, n_jobs
+validation_fraction, patience, tol, warm_start, levels, random_state, n_jobs, verbose
         As for `OrdinalBoost`.
 
     Attributes
@@ -251,6 +256,7 @@ feature_importances_, link_, ensemble_
         levels: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.thresholding = thresholding
         self.learner = learner
@@ -268,6 +274,7 @@ feature_importances_, link_, ensemble_
         self.levels = levels
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         check_choices(self, thresholding=("absolute", "zero-one"))
@@ -280,7 +287,7 @@ feature_importances_, link_, ensemble_
         rounds: int,
         rng: np.random.Generator,
         start: Ensemble | None = None,
-        watch: Watch | None = None,
+        watch: Callable[..., bool] | None = None,
     ) -> Ensemble:
         return rank_boost(
             rows.X, rows.y, len(self.levels_), coach,
@@ -291,5 +298,5 @@ feature_importances_, link_, ensemble_
     def _absolute(self) -> bool:
         return self.thresholding == "absolute"
 
-    def _log_terms(self, ensemble: Ensemble, total: float) -> float:
-        return float(ensemble.log_losses[0])  # all pairs weigh one before the first round
+    def _log_terms(self, first: float, total: float) -> float:
+        return first  # all pairs weigh one before the first round

@@ -80,6 +80,9 @@ class LabelRankingGP(LabelRankingModel):
         Chooses restarts; None is a fixed seed, so equal calls give equal models.
     n_jobs : int, default=None
         Restarts run in this many threads.
+    verbose : int, default=0
+        1 writes the stages of a long fit to stderr, 2 every step. The logger "ordinality" gets
+        them in any case, as INFO and DEBUG.
 
     Attributes
     ----------
@@ -137,6 +140,7 @@ class LabelRankingGP(LabelRankingModel):
         max_evaluations: int = 150,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.kernel = kernel
         self.graph = graph
@@ -154,6 +158,7 @@ class LabelRankingGP(LabelRankingModel):
         self.max_evaluations = max_evaluations
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @atomic
     def fit(self, X: Any, Y: Any, *, sample_weight: Any = None) -> Self:

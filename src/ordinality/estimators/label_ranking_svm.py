@@ -33,7 +33,7 @@ class LabelRankingSVM(LabelRanker, ComparisonMachine):
         Price of what a difference of scores lacks to one.
     kernel : {"rbf", "linear", "poly", "precomputed"}, callable or kernel, default="rbf"
         As for `OrdinalSVM`.
-    gamma, degree, coef0, standardize, tol, max_iter, cache_size
+    gamma, degree, coef0, standardize, tol, max_iter, cache_size, verbose
         As for `OrdinalSVM`.
 
     Attributes
@@ -76,6 +76,7 @@ class LabelRankingSVM(LabelRanker, ComparisonMachine):
         tol: float = 1e-3,
         max_iter: int = 1_000_000,
         cache_size: float = 256,
+        verbose: int = 0,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -86,6 +87,7 @@ class LabelRankingSVM(LabelRanker, ComparisonMachine):
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
+        self.verbose = verbose
 
     @atomic
     def fit(self, X: Any, Y: Any, *, sample_weight: Any = None) -> Self:

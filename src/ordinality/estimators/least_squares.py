@@ -64,6 +64,9 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
         Chooses restarts and subsets; None is a fixed seed, so equal calls give equal models.
     n_jobs : int, default=None
         Starts run in this many threads.
+    verbose : int, default=0
+        1 writes the stages of a long fit to stderr, 2 every step. The logger "ordinality" gets
+        them in any case, as INFO and DEBUG.
 
     Attributes
     ----------
@@ -128,6 +131,7 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
         max_evaluations: int = 150,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -143,6 +147,7 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
         self.max_evaluations = max_evaluations
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def loo_objective(
         self, theta: Any = None, eval_gradient: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..lowrank import low_rank, row_coefficients
 from ._atomic import atomic
+from ._progress import FitLog
 from ._validation import check_positive, check_whole
 
 __all__ = ["LowRankImputer"]
@@ -36,6 +38,9 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     max_iter : int, default=1000
     random_state : int, RandomState or None, default=0
         Of the search for the first subspace, which the result hardly depends on.
+    verbose : int, default=0
+        1 writes the stages of a long fit to stderr, 2 every step. The logger "ordinality" gets
+        them in any case, as INFO and DEBUG.
 
     Attributes
     ----------
@@ -62,12 +67,19 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     def __init__(
-        self, rank: int = 2, *, tol: float = 1e-5, max_iter: int = 1000, random_state: Any = 0
+        self,
+        rank: int = 2,
+        *,
+        tol: float = 1e-5,
+        max_iter: int = 1000,
+        random_state: Any = 0,
+        verbose: int = 0,
     ) -> None:
         self.rank = rank
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.verbose = verbose
 
     @atomic
     def fit(self, X: Any, y: Any = None, *, weights: Any = None) -> Self:
@@ -90,9 +102,12 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_positive(self, "tol")
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        log = FitLog(self)
         found = low_rank(
-            X, self.rank, weights=weights, tol=self.tol, max_iter=self.max_iter, seed=seed
-        )
+            X, self.rank, weights=weights, tol=self.tol, max_iter=self.max_iter, seed=seed,
+            tell=partial(log.step, "iteration %d: objective %.6g") if log.wanted else None,
+        )  # fmt: skip
+        log.stage("%d iterations: objective %.6g", found.n_iter, found.objective[-1])
         self.components_, self.singular_values_ = found.V.T.copy(), found.S
         self.coefficients_ = (found.U * found.S).mean(axis=0)
         self.objective_, self.converged_ = found.objective, found.converged

@@ -73,6 +73,9 @@ class OrdinalGP(GaussianProcessClassifier):
         Chooses restarts and subsets; None is a fixed seed, so equal calls give equal models.
     n_jobs : int, default=None
         Restarts run in this many threads.
+    verbose : int, default=0
+        1 writes the stages of a long fit to stderr, 2 every step. The logger "ordinality" gets
+        them in any case, as INFO and DEBUG.
 
     Attributes
     ----------
@@ -133,6 +136,7 @@ class OrdinalGP(GaussianProcessClassifier):
         max_evaluations: int = 150,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.kernel = kernel
         self.inference = inference
@@ -152,6 +156,7 @@ class OrdinalGP(GaussianProcessClassifier):
         self.max_evaluations = max_evaluations
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def log_evidence(
         self, theta: Any = None, eval_gradient: bool = False

@@ -71,6 +71,9 @@ class PreferenceGP(PreferenceModel):
         Chooses restarts; None is a fixed seed, so equal calls give equal models.
     n_jobs : int, default=None
         Restarts run in this many threads.
+    verbose : int, default=0
+        1 writes the stages of a long fit to stderr, 2 every step. The logger "ordinality" gets
+        them in any case, as INFO and DEBUG.
 
     Attributes
     ----------
@@ -130,6 +133,7 @@ class PreferenceGP(PreferenceModel):
         max_evaluations: int = 150,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.items = items
         self.kernel = kernel
@@ -149,6 +153,7 @@ class PreferenceGP(PreferenceModel):
         self.max_evaluations = max_evaluations
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @atomic
     def fit(

@@ -39,7 +39,7 @@ class PreferenceSVM(ComparisonMachine):
         Price of what a difference of utilities lacks to one.
     kernel : {"rbf", "linear", "poly", "precomputed"}, callable or kernel, default="rbf"
         As for `OrdinalSVM`.
-    gamma, degree, coef0, standardize, tol, max_iter, cache_size
+    gamma, degree, coef0, standardize, tol, max_iter, cache_size, verbose
         As for `OrdinalSVM`.
 
     Attributes
@@ -84,6 +84,7 @@ class PreferenceSVM(ComparisonMachine):
         tol: float = 1e-3,
         max_iter: int = 1_000_000,
         cache_size: float = 256,
+        verbose: int = 0,
     ) -> None:
         self.items = items
         self.C = C
@@ -95,6 +96,7 @@ class PreferenceSVM(ComparisonMachine):
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
+        self.verbose = verbose
 
     @atomic
     def fit(self, pairs: Any, answers: Any = None, *, sample_weight: Any = None) -> Self:

@@ -11,7 +11,7 @@ from sklearn.model_selection import check_cv
 from .. import metrics
 from ._link import fold_splits
 from ._machine import Trained
-from ._progress import ticking
+from ._progress import FitLog
 from ._rows import Rows
 from ._svm import Given, SupportVectorClassifier
 from ._svm_kernels import kernel_rows
@@ -72,6 +72,9 @@ class OrdinalSVM(SupportVectorClassifier):
         Chooses the folds; None is a fixed seed, so equal calls give equal models.
     n_jobs : int, default=None
         The folds of the calibration run in this many threads.
+    verbose : int, default=0
+        1 writes the stages of a long fit to stderr, 2 every step. The logger "ordinality" gets
+        them in any case, as INFO and DEBUG.
 
     Attributes
     ----------
@@ -151,6 +154,7 @@ class OrdinalSVM(SupportVectorClassifier):
         cache_size: float = 256,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.C = C
         self.kernel = kernel
@@ -168,6 +172,7 @@ class OrdinalSVM(SupportVectorClassifier):
         self.cache_size = cache_size
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -221,12 +226,10 @@ class OrdinalSVMCV(SupportVectorClassifier):
         Points of the fine grid on either side of the best; 0 leaves it at the coarse one.
     search_max_iter : int, default=100_000
         Most steps of each fit in the search; ``cv_results_`` notes where that was too few.
-    progress : bool or callable, default=False
-        True shows a bar; a function is called as ``progress(done, total)``.
     gamma : {"scale", "auto"} or float, default="scale"
         Of the polynomial kernel.
     degree, coef0, class_weight, standardize, calibration_folds, levels, tol, max_iter, \
-cache_size, random_state, n_jobs
+cache_size, random_state, n_jobs, verbose
         As for `OrdinalSVM`; the folds of the search run in ``n_jobs`` threads too.
 
     Attributes
@@ -281,9 +284,9 @@ duality_gap_, n_iter_, converged_, link_
         tol: float = 1e-3,
         max_iter: int = 1_000_000,
         cache_size: float = 256,
-        progress: Any = False,
         random_state: Any = None,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.kernel = kernel
         self.constraints = constraints
@@ -303,9 +306,9 @@ duality_gap_, n_iter_, converged_, link_
         self.tol = tol
         self.max_iter = max_iter
         self.cache_size = cache_size
-        self.progress = progress
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -330,16 +333,20 @@ duality_gap_, n_iter_, converged_, link_
             rows.weights, self.scoring.replace("-", "_"), self.tol,
             min(self.search_max_iter, self.max_iter), n_bytes,
         )  # fmt: skip
-        total = n_points(log_C, log_kappa, fine) * len(search.splits)
-        with ticking(self.progress, total) as tick:
-            tried, at = coarse_to_fine(
-                search, lambda kappa: kernel_rows(kernel_at(kappa), rows.X, n_bytes),
-                log_C, log_kappa, fine, mapper=thread_map(self.n_jobs), tick=tick,
-            )  # fmt: skip
+        total, log = n_points(log_C, log_kappa, fine) * len(search.splits), FitLog(self)
+        tried, at = coarse_to_fine(
+            search, lambda kappa: kernel_rows(kernel_at(kappa), rows.X, n_bytes),
+            log_C, log_kappa, fine,
+            mapper=thread_map(self.n_jobs), tick=log.counter("search: fit", total),
+        )  # fmt: skip
         self.C_, kappa = float(tried.C[at]), float(tried.kappa[at])
         self.gamma_ = 0.5 * kappa if wide else own
         self.best_score_ = float(tried.score[at].mean())
         self.cv_results_ = tried.columns()
+        log.stage(
+            "search: %d fits, C %.3g, gamma %.3g, score %.4g",
+            *(total, self.C_, self.gamma_, self.best_score_),
+        )
         return self.C_, kernel_at(kappa)
 
     def _splits(self, rows: Rows, given: Given) -> list[Any]:

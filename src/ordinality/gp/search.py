@@ -64,6 +64,7 @@ class Learnable(Protocol):
 
 
 Model = TypeVar("Model", bound=Learnable)
+Tell = Callable[[int, float], None]
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,7 @@ def maximise(
     mapper: Callable[..., Iterable[Any]] = map,
     hold: Callable[[int], AbstractContextManager[None]] = lambda rows: nullcontext(),
     rng: np.random.Generator | None = None,
+    tell: Tell | None = None,
 ) -> Fit[Model]:
     """Maximise the criterion plus log prior over theta.
 
@@ -118,6 +120,8 @@ def maximise(
         Gives the context in which a level with so many rows is worked on.
     rng : numpy Generator
         Chooses the subsets; the same seed gives the same fit.
+    tell : callable, optional
+        Called as ``tell(observations, value)`` after every evaluation, from any thread.
     """
     rng = np.random.default_rng(0) if rng is None else rng
     levels = _levels(problem, rng if coarse_to_fine else None)
@@ -130,7 +134,7 @@ def maximise(
 
     def search(theta: np.ndarray) -> Ascent:
         with workspace():
-            return climb(first.evaluate, theta, box, scale, most, enough)
+            return climb(_told(first, tell), theta, box, scale, most, enough)
 
     with hold(len(first.y)):
         ascents = list(mapper(search, [problem.theta, *starts]))
@@ -138,16 +142,16 @@ def maximise(
     path = [(len(first.y), sum(ascent.n_evaluations for ascent in ascents))]
     for coarse, fine in pairwise(levels):
         with hold(len(coarse.y)), workspace():
-            hessian = curvature(coarse.evaluate, best.best, box)
+            hessian = curvature(_told(coarse, tell), best.best, box)
         enough = max(gain, _NEAR) if fine is levels[-1] else _ROUGH
         with hold(len(fine.y)), workspace():
             theta = best.best.theta
             outlook = Outlook.of(theta, _grown(hessian, theta, coarse, fine))
-            best = refine(fine.evaluate, outlook, box, most, enough)
+            best = refine(_told(fine, tell), outlook, box, most, enough)
         path.append((len(fine.y), best.n_evaluations))
     if ends_rough:
         with hold(len(problem.y)), workspace():
-            last = _finished(problem, best, box, max_evaluations, gain)
+            last = _finished(problem, best, box, max_evaluations, gain, tell)
         path[-1] = (len(problem.y), path[-1][1] + last.n_evaluations)
         best = replace(last, converged=best.converged and last.converged)
     return Fit(problem, best.best, path[-1][1], tuple(path), best.converged)
@@ -162,18 +166,37 @@ def _levels(problem: Model, rng: np.random.Generator | None) -> list[Model]:
     return [*levels, problem.rough(_STEPPING if levels else _SEARCHING)]
 
 
+def _told(problem: Learnable, tell: Tell | None) -> Callable[..., Any]:
+    """Evaluate a problem, and tell what was found."""
+    if tell is None:
+        return problem.evaluate
+
+    def evaluate(theta: np.ndarray, start: Any = None) -> Any:
+        found = problem.evaluate(theta, start)
+        tell(len(problem.y), found.value)
+        return found
+
+    return evaluate
+
+
 def _finished(
-    problem: Learnable, rough: Ascent, box: np.ndarray, max_evaluations: int, gain: float
+    problem: Learnable,
+    rough: Ascent,
+    box: np.ndarray,
+    max_evaluations: int,
+    gain: float,
+    tell: Tell | None,
 ) -> Ascent:
     """The last steps, with the exact engine: one as a rule, and at least.
 
     To settle where the rough search would have gone next costs no more than where it is.
     """
     left = max(max_evaluations - rough.n_evaluations, 1)
-    there = refine(problem.evaluate, rough.outlook, box, left, gain)
+    evaluate = _told(problem, tell)
+    there = refine(evaluate, rough.outlook, box, left, gain)
     if there.best.value >= rough.best.value - gain:
         return there
-    back = problem.evaluate(rough.best.theta, rough.best.start)
+    back = evaluate(rough.best.theta, rough.best.start)
     return replace(there, best=back, n_evaluations=there.n_evaluations + 1)
 
 

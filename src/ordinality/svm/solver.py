@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,6 +105,7 @@ def solve(
     tol: float = 1e-3,
     max_steps: int = 1_000_000,
     cache_bytes: int = 2**28,
+    tell: Callable[[int, float], None] | None = None,
 ) -> Solution:
     """Maximise the dual ``hinge sum alpha - beta' K beta / 2``.
 
@@ -124,6 +126,8 @@ def solve(
     max_steps : int
     cache_bytes : int
         Bound for kernel rows kept (and as much again for a moment when some are left out).
+    tell : callable, optional
+        Called as ``tell(n_steps, violation)`` every few thousand steps.
 
     Returns
     -------
@@ -145,6 +149,8 @@ def solve(
         budget = min(looked + period, max_steps) - n_steps
         outcome, missing, done, violation = work.steps(within, budget)
         n_steps += done
+        if tell is not None and done and outcome != MISSING:
+            tell(n_steps, float(violation))
         over = outcome == CONVERGED or n_steps >= max_steps
         if outcome == MISSING:
             work.fetch(missing)
