@@ -46,6 +46,23 @@ def test_predictions_for_a_program_are_json(run, model, trial):
     assert len(found["predicted effect"]) == 60
 
 
+def test_cells_that_a_spreadsheet_would_calculate_are_noted_or_made_safe(run, model, tmp_path):
+    path = tmp_path / "new.csv"
+    path.write_text("dose,site,note\n1,x,=1+1\n-5,x,-5\n")
+    for out in ("-", tmp_path / "a.csv"):
+        done = run("predict", model, path, "--keep", "--out", out)
+        assert "begin with =, +, - or @: 1." in done.stderr
+        assert "--spreadsheet-safe" in done.stderr
+        safe = run(
+            "predict", model, path, "--keep", "--spreadsheet-safe", "--force", "--out", out
+        )
+        assert "begin with" not in safe.stderr
+        text = safe.stdout if out == "-" else out.read_text()
+        assert text.splitlines()[1:] == ["1,x,'=1+1,low", "-5,x,-5,low"]
+    done = run("predict", model, path, "--keep", "--out", tmp_path / "a.parquet")
+    assert "begin with" not in done.stderr
+
+
 def test_a_table_without_a_column_of_the_model_is_refused(run, model, tmp_path):
     path = tmp_path / "new.csv"
     path.write_text("doze,site\n1,x\n")

@@ -4,9 +4,10 @@ import io
 import os
 
 import numpy as np
+import polars
 import pytest
 
-from ordinality.tables import TableError, read, write
+from ordinality.tables import TableError, formula_cells, read, write
 
 COLUMNS = {
     "level": np.array(["low", "=1+1", "<b>high</b>", 'a "b", c']),
@@ -82,3 +83,38 @@ def test_a_disk_that_fills_up_leaves_the_old_file_and_no_other(tmp_path, monkeyp
     monkeypatch.undo()
     assert path.read_text() == "precious"
     assert [found.name for found in tmp_path.iterdir()] == ["a.csv"]
+
+
+# ---------------------------------------------------------------- spreadsheets
+
+FORMULAS = {
+    "=name": ["=1+1", "+1+1", "-x", "@sum", "\tx", "\rx", "-5", "+2.5e3", "a=b", "", None],
+    "number": [-1.0, 2.0, None, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0],
+}
+SAFE = ["'=1+1", "'+1+1", "'-x", "'@sum", "'\tx", "'\rx", "-5", "+2.5e3", "a=b", "", None]
+
+
+def test_cells_that_a_spreadsheet_would_calculate_are_counted():
+    assert formula_cells(FORMULAS) == 7
+    assert formula_cells({"a": [-1, -2], "b": ["-1", "x"]}) == 0
+    assert formula_cells({"a": [None, None], "b": []} | {"b": [None, None]}) == 0
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz"])
+def test_a_file_for_spreadsheets_has_an_apostrophe_before_formulas(name, tmp_path):
+    write(tmp_path / name, FORMULAS, spreadsheet_safe=True)
+    found = polars.read_csv(
+        tmp_path / name,
+        separator="\t" if name == "a.tsv" else ",",
+    )
+    assert found.columns == ["'=name", "number"]
+    assert found["'=name"].to_list() == SAFE
+    assert found["number"].to_list() == FORMULAS["number"]
+    assert formula_cells({name: found[name].to_list() for name in found.columns}) == 0
+
+
+def test_formats_with_types_and_files_without_the_option_are_unchanged(tmp_path):
+    write(tmp_path / "a.parquet", FORMULAS, spreadsheet_safe=True)
+    assert polars.read_parquet(tmp_path / "a.parquet").to_dict(as_series=False) == FORMULAS
+    write(tmp_path / "a.csv", {"a": ["=1", "-x"]})
+    assert (tmp_path / "a.csv").read_text() == "a\n=1\n-x\n"

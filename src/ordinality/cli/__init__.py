@@ -1,18 +1,27 @@
 """The command line: each command translates between a person and one call of the library.
 
-Results go to stdout, talk goes to stderr, and a mistake is one sentence and exit code 2. A
-command is a module of this package that is imported when it is asked for, and imports the
-heavy libraries when it runs, so that ``--help`` answers at once.
+Results go to stdout, notes go to stderr, and a mistake is one sentence and exit code 2. A
+command is a module of this package that is imported on demand, and imports the heavy libraries
+when it runs, so that ``--help`` answers at once.
 """
 
 from __future__ import annotations
 
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from types import TracebackType
 from typing import Any
 
 import click
 
 from ordinality import __version__
+from ordinality._text import visible
+
+from .speaking import warn
 
 __all__ = ["Commands", "Interruption", "Refusal", "main"]
 
@@ -40,7 +49,7 @@ class Refusal(click.ClickException):
 
 
 class Interruption(click.ClickException):
-    """The person stopped it; the exit code is the one shells give for Ctrl-C."""
+    """The command was stopped; the exit code is the one shells give for Ctrl-C."""
 
     exit_code = 130
 
@@ -59,8 +68,22 @@ class Commands(click.Group):
         command: click.Command = getattr(import_module(COMMANDS[name]), name)
         return command
 
+    def __call__(self, *args: Any, **more: Any) -> Any:
+        """Run as a program: an internal error is a traceback without control characters."""
+        sys.excepthook = _show_traceback
+        return self.main(*args, **more)
+
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        """Read the arguments; a mistake quotes them without control characters."""
+        with _visible_messages():
+            return super().make_context(*args, **more)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what the library refuses becomes a sentence, not a traceback."""
+        with _visible_messages(), _shown_warnings():
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except (ValueError, ImportError) as problem:
@@ -70,7 +93,7 @@ class Commands(click.Group):
                 "There is not enough memory for a table of this size; give fewer rows."
             ) from None
         except BrokenPipeError:
-            raise  # whoever read our output has seen enough; click ends quietly
+            raise  # the reader of our output has closed it; click ends quietly
         except OSError as problem:
             if problem.filename is None:  # ours, and a sentence already
                 raise Refusal(" ".join(str(problem).split())) from problem
@@ -80,6 +103,32 @@ class Commands(click.Group):
             raise Interruption("Interrupted; no file was changed.") from None
 
 
+@contextmanager
+def _visible_messages() -> Iterator[None]:
+    """Show the control characters in error messages, click's own included."""
+    try:
+        yield
+    except click.ClickException as problem:
+        vars(problem)["message"] = visible(problem.message)  # final in click's types
+        raise
+
+
+@contextmanager
+def _shown_warnings() -> Iterator[None]:
+    """Show Python's warnings as sentences, without the line of code that gave them."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: warn([str(message)])
+        yield
+
+
+def _show_traceback(
+    kind: type[BaseException], problem: BaseException, trace: TracebackType | None
+) -> None:
+    """Print a traceback; its messages may quote data."""
+    text = "".join(traceback.format_exception(kind, problem, trace))
+    click.echo(visible(text, keep="\n\t"), err=True, nl=False)
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ordinality")
 def main() -> None:
@@ -87,5 +136,5 @@ def main() -> None:
 
     Results go to standard output, everything else to standard error. The exit code is 0 for
     success, 2 for a request that was refused (a sentence says why and what to do), 130 after
-    Ctrl-C, and 1 for a fault of ours, which we would like to hear of.
+    Ctrl-C, and 1 for an internal error (please report it).
     """

@@ -8,7 +8,7 @@ import click
 
 from .fit import read_problem
 from .options import MODELS, Names, common, machine, of_table
-from .speaking import number, progress, results, say, show, show_json, titles, warn
+from .speaking import number, progress, results, say, show, show_json, tell, titles, warn
 
 __all__ = ["compare"]
 
@@ -98,4 +98,4 @@ def _tell(found: list[Any], n_folds: int, as_json: bool) -> None:
         for one in found
     ]
     show(console, [f"{len(by_fold)} folds", *titles(found[0].scores), "seconds"], rows)
-    console.print(said, soft_wrap=True)
+    tell(console, said)

@@ -180,7 +180,7 @@ def _show_one(about: dict[str, Any]) -> None:
     if "target" in about:
         facts.append(["target", f"{about['target']['from']:g} to {about['target']['to']:g}"])
     facts += [[key, about[key]] for key in ("source", "licence")]
-    _show_facts(console, about["name"], facts)
+    show(console, [about["name"], ""], facts)
     for key, of in (("levels", "level"), ("ranked first", "label"), ("wins", "item")):
         if key in about:
             counted = list(about[key].items())
@@ -192,19 +192,6 @@ def _show_one(about: dict[str, Any]) -> None:
         names = about["input names"]
         more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
         console.print(f"Inputs: {', '.join(names[:LISTED])}{more}")
-
-
-def _show_facts(console: Any, title: str, facts: list[list[str]]) -> None:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column(title)
-    table.add_column("", overflow="fold")
-    for row in facts:
-        table.add_row(*row)
-    console.print(table)
-    console.print()
 
 
 # ---------------------------------------------------------------- shapes

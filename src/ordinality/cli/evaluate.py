@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .speaking import number, results, say, show, show_json
+from .speaking import number, results, say, show, show_json, tell
 
 __all__ = ["evaluate"]
 
@@ -64,4 +64,4 @@ def _show(found: Any, levels: list[Any]) -> None:
         for level, row in zip(levels, found.confusion.tolist(), strict=True)
     ]
     show(console, ["true \\ predicted", *(str(level) for level in levels)], counted)
-    console.print(found.verdict, soft_wrap=True)
+    tell(console, found.verdict)

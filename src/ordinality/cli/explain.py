@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .speaking import progress, results, show, show_bars, show_json
+from .speaking import progress, results, show, show_bars, show_json, tell
 
 __all__ = ["explain"]
 
@@ -85,7 +85,7 @@ def _show(
     ]
     show(console, ["marginal effect on", *(f"P({level})" for level in levels)], changes)
     for sentence in words:
-        console.print(sentence, soft_wrap=True)
+        tell(console, sentence)
 
 
 def _value(value: Any) -> str:

@@ -18,6 +18,7 @@ from .speaking import (
     show,
     show_bars,
     show_json,
+    tell,
     titles,
     warn,
 )
@@ -214,10 +215,10 @@ def _show_scores(console: Console, found: Study) -> None:
 
 def _show_choice(console: Console, found: Study) -> None:
     if len(found.found) + len(found.skipped) > 1:
-        console.print(f"Why: {found.choice.why}", soft_wrap=True)
+        tell(console, f"Why: {found.choice.why}")
     for one in found.skipped:
-        console.print(f"Not tried: {one.name}; {one.reason}.", soft_wrap=True)
-    console.print(found.verdict[1], soft_wrap=True)
+        tell(console, f"Not tried: {one.name}; {one.reason}.")
+    tell(console, found.verdict[1])
     console.print()
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .speaking import number, results, show, show_json, titles
+from .speaking import number, results, show, show_json, tell, titles
 
 __all__ = ["info"]
 
@@ -42,7 +42,7 @@ def info(model: str, as_json: bool) -> None:
         show(console, [f"{summary['folds']} folds", *titles(names)], rows)
     for sentence in (summary.get("verdict"), *(summary.get("words") or ())):
         if sentence:
-            console.print(sentence, soft_wrap=True)
+            tell(console, sentence)
 
 
 def _facts(about: dict[str, Any], summary: dict[str, Any]) -> list[list[str]]:

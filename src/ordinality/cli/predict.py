@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import sys
+from contextlib import redirect_stdout
 from typing import Any
 
 import click
 
-from .speaking import say, show_json
+from .speaking import say, show_json, show_text
 
 __all__ = ["predict"]
 
@@ -23,9 +26,21 @@ Example:
 @click.option("--keep", is_flag=True, help="Keep the columns of TABLE beside the predictions.")
 @click.option("--out", default="-", metavar="FILE", help="Where to; by default CSV on stdout.")
 @click.option("--force", is_flag=True, help="Replace a file that exists.")
+@click.option(
+    "--spreadsheet-safe",
+    is_flag=True,
+    help="In CSV, put an apostrophe before text that a spreadsheet would take for a formula.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def predict(
-    model: str, table: str, proba: bool, keep: bool, out: str, force: bool, as_json: bool
+    model: str,
+    table: str,
+    proba: bool,
+    keep: bool,
+    out: str,
+    force: bool,
+    spreadsheet_safe: bool,
+    as_json: bool,
 ) -> None:
     """Predict the level of every row of TABLE.
 
@@ -45,9 +60,40 @@ def predict(
         return
     if keep:
         columns = _beside(known, columns)
-    tables.write(out, columns, force=force)
-    if out != "-":
+    if out == "-":
+        _print(columns, spreadsheet_safe)
+    else:
+        tables.write(out, columns, force=force, spreadsheet_safe=spreadsheet_safe)
         say([f"Wrote {len(chances)} predictions to {out}."])
+    if not spreadsheet_safe:
+        _note_formulas(out, columns)
+
+
+def _print(columns: dict[str, list[Any]], spreadsheet_safe: bool) -> None:
+    """CSV to stdout: unchanged into a pipe or a file, escaped on a terminal."""
+    from ordinality import tables
+
+    with redirect_stdout(io.StringIO()) as text:
+        tables.write("-", columns, spreadsheet_safe=spreadsheet_safe)
+    if sys.stdout.isatty():
+        show_text(text.getvalue())
+    else:
+        sys.stdout.write(text.getvalue())
+
+
+def _note_formulas(out: str, columns: dict[str, list[Any]]) -> None:
+    """Say how many cells a spreadsheet would calculate, if it opens such a file."""
+    from ordinality.tables import formula_cells
+
+    if out != "-" and not out.lower().removesuffix(".gz").endswith((".csv", ".tsv")):
+        return
+    if count := formula_cells(columns):
+        say(
+            [
+                f"Text cells that begin with =, +, - or @: {count}. A spreadsheet takes them "
+                "for formulas; --spreadsheet-safe puts an apostrophe before them."
+            ]
+        )
 
 
 def _columns(loaded: Any, chances: Any, proba: bool) -> dict[str, list[Any]]:

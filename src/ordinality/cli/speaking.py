@@ -1,4 +1,9 @@
-"""How commands speak: results to stdout, talk and progress to stderr, numbers for machines."""
+r"""What commands print: results to stdout, notes and progress to stderr, JSON for programs.
+
+Labels, column names and file names are data, and data may hold characters that a terminal
+obeys: escape sequences, deletions, changes of the writing direction. Everything a command
+prints passes through this module, which shows such characters as escapes (``\x1b``).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+
+from ordinality._text import ACTIVE, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,6 +27,8 @@ __all__ = [
     "show",
     "show_bars",
     "show_json",
+    "show_text",
+    "tell",
     "titles",
     "warn",
 ]
@@ -33,34 +42,60 @@ BAR = 24  # columns of the terminal for the longest bar
 
 
 def say(sentences: Iterable[str]) -> None:
-    """Talk: one sentence a line, to stderr."""
+    """Print notes to stderr, one sentence per line."""
     for sentence in sentences:
-        click.echo(sentence, err=True)
+        click.echo(visible(sentence), err=True)
 
 
 def warn(sentences: Iterable[str]) -> None:
-    """The same for what somebody should worry about."""
-    say(f"Warning: {sentence}" for sentence in sentences)
+    """Print warnings to stderr, one per line, without the line breaks that some have."""
+    say(f"Warning: {' '.join(sentence.split())}" for sentence in sentences)
+
+
+def show_text(text: str) -> None:
+    """Print text of several lines to stdout."""
+    click.echo(visible(text, keep="\n\t"), nl=False)
 
 
 def results() -> Console:
-    """Where tables are shown. Names and labels are data: brackets in them are no markup."""
+    """A console for tables. Names and labels are data: brackets in them are not markup."""
     from rich.console import Console
 
-    return Console(markup=False, emoji=False, highlight=False)
+    class Results(Console):
+        """A console whose plain text has no active control characters."""
+
+        def print(self, *objects: Any, **options: Any) -> None:
+            shown = (visible(o, keep="\n\t") if isinstance(o, str) else o for o in objects)
+            super().print(*shown, **options)
+
+    return Results(markup=False, emoji=False, highlight=False)
 
 
-def show(console: Console, titles: list[str], rows: Iterable[list[str]]) -> None:
-    """One table: words on the left, then numbers under their titles."""
+def tell(console: Console, sentence: str) -> None:
+    """Print one sentence to stdout, in one line however long."""
+    console.print(visible(sentence), soft_wrap=True)
+
+
+def show(console: Console, titles: list[str], rows: Iterable[list[Any]]) -> None:
+    """One table: words on the left, then numbers under their titles.
+
+    A cell is text, or rich's Text where it has a style.
+    """
     from rich import box
     from rich.table import Table
+    from rich.text import Text
+
+    def shown(cell: str | Text) -> str | Text:
+        if isinstance(cell, str):
+            return visible(cell)
+        return Text(visible(cell.plain), style=cell.style)
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for i, title in enumerate(titles):
         justify: Literal["left", "right"] = "right" if i and title else "left"
-        table.add_column(title, justify=justify, overflow="fold")
+        table.add_column(visible(title), justify=justify, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(shown(cell) for cell in row))
     console.print(table)
     console.print()
 
@@ -87,18 +122,24 @@ def titles(scores: Iterable[str]) -> list[str]:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A score for a person; what is not finite is infinite."""
+    """A score for a person; what is not finite is shown as infinite."""
     return "∞" if value is None or value == float("inf") else f"{value:.{digits}f}"
 
 
 def show_json(value: Any) -> None:
-    """One JSON document on stdout."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False))
+    r"""Print one JSON document to stdout, control characters as ``\u001b``."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+    # json escapes C0 alone. What is left of the active characters stands within strings,
+    # except the line breaks of the layout.
+    escaped = ACTIVE.sub(
+        lambda found: f"\\u{ord(found[0]):04x}" if found[0] != "\n" else "\n", text
+    )
+    click.echo(escaped)
 
 
 @contextmanager
 def progress(words: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar with the time left, for whoever watches; yields ``tick(done, total)``."""
+    """A progress bar with the time left; yields ``tick(done, total)``."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -111,7 +152,7 @@ def progress(words: str) -> Iterator[Callable[[int, int], None]]:
 
     console = Console(stderr=True)
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -121,5 +162,5 @@ def progress(words: str) -> Iterator[Callable[[int, int], None]]:
     )
     shown = console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
-        task = bar.add_task(words, total=None)
+        task = bar.add_task(visible(words), total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +16,8 @@ def inline_svg(
 ) -> str:
     """Draw on fresh axes and return the picture as an SVG element.
 
-    Letters are drawn as paths, so that the picture looks alike everywhere and what somebody
-    wrote in a table is never read as markup.
+    Letters are drawn as paths, so that the picture looks alike everywhere and labels from a
+    table are never read as markup; dollar signs in them do not begin a formula.
 
     Parameters
     ----------
@@ -36,11 +37,18 @@ def inline_svg(
     import matplotlib
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size, layout="constrained")  # not pyplot: nothing to close
-    draw(figure.add_subplot())
     written = io.StringIO()
     # A salt instead of a random number: the same picture is the same text.
-    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
+    with (
+        matplotlib.rc_context(
+            {"svg.hashsalt": name, "svg.fonttype": "path", "text.parse_math": False}
+        ),
+        warnings.catch_warnings(),
+    ):
+        # A character that the font lacks is drawn as a box.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        figure = Figure(figsize=size, layout="constrained")  # not pyplot: nothing to close
+        draw(figure.add_subplot())
         figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
     svg = written.getvalue()
     svg = re.sub(r"<!--.*?-->", "", svg[svg.index("<svg") :], flags=re.DOTALL)

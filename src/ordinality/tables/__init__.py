@@ -1,8 +1,9 @@
-"""Tables: data files and frames in, what estimators take out.
+"""Tables: from data files and frames to what estimators take.
 
 `read` and `features_and_target` turn a data file into a problem of ordinal regression, and
 `rows_for` gives a fitted model the rows of a new one; `suggest` recognises how levels are
-ordered, `write` saves columns. `choices_to_pairs` and `rankings_to_pairs` turn tables of
+ordered, `write` saves columns (`formula_cells` counts what a spreadsheet would
+calculate). `choices_to_pairs` and `rankings_to_pairs` turn tables of
 choices and of ranks into comparisons.
 """
 
@@ -13,7 +14,7 @@ from .columns import Task, features_and_target
 from .encoding import feature_names, rows_for, sources
 from .files import read
 from .frames import Table, TableError
-from .writing import write
+from .writing import formula_cells, write
 
 __all__ = [
     "Comparisons",
@@ -24,6 +25,7 @@ __all__ = [
     "choices_to_pairs",
     "feature_names",
     "features_and_target",
+    "formula_cells",
     "rankings_to_pairs",
     "read",
     "rows_for",

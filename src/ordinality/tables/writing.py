@@ -1,7 +1,7 @@
-"""Columns out: the same formats that are read, each file whole or not there at all.
+"""Write columns to data files, in the formats that are read.
 
-A file is written beside its place under another name and then moved there, so that nobody meets
-half of one, and a disk that fills up leaves the old one as it was.
+A file is written under another name in the same folder and then moved into place, so that
+nobody reads half a file, and a full disk leaves the old file as it was.
 """
 
 from __future__ import annotations
@@ -18,11 +18,18 @@ from ordinality._files import put
 from .files import FORMATS, need_polars
 from .frames import TableError
 
-__all__ = ["write"]
+__all__ = ["formula_cells", "write"]
+
+# A spreadsheet takes a cell that begins so for a formula, unless it is a number.
+FORMULA = r"^[=+\-@\t\r]"
 
 
 def write(
-    path: str | Path, columns: Mapping[str, Sequence[Any] | Any], *, force: bool = False
+    path: str | Path,
+    columns: Mapping[str, Sequence[Any] | Any],
+    *,
+    force: bool = False,
+    spreadsheet_safe: bool = False,
 ) -> None:
     """Write named columns to a file; its suffix names the format.
 
@@ -31,9 +38,12 @@ def write(
     path : str or Path
         Any of the names that `read` takes; ``"-"`` is CSV on standard output.
     columns : mapping of str to sequence
-        Columns of equal length. Their cells are written as they are.
+        Columns of equal length. Their cells are written unchanged.
     force : bool, default=False
         Whether a file of that name may be replaced.
+    spreadsheet_safe : bool, default=False
+        Whether text that a spreadsheet would take for a formula (see `formula_cells`) gets an
+        apostrophe before it. Applies to CSV and TSV; other formats have typed cells.
 
     Raises
     ------
@@ -56,14 +66,72 @@ def write(
         {name: polars.Series(name, cells) for name, cells in columns.items()}
     )
     if str(path) == "-":
-        sys.stdout.write(frame.write_csv())
+        sys.stdout.write((_safe(frame) if spreadsheet_safe else frame).write_csv())
         return
     path = Path(path)
     suffix = _writable(path, force)
+    if spreadsheet_safe and FORMATS[suffix] == "text":
+        frame = _safe(frame)
     content = _content(frame, suffix)
     if path.suffix.lower() == ".gz":
         content = gzip.compress(content, mtime=0)  # the same table, the same bytes
     _put(path, content)
+
+
+def formula_cells(columns: Mapping[str, Sequence[Any] | Any]) -> int:
+    """How many texts a spreadsheet would take for a formula, the names of columns included.
+
+    These begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return, and are not
+    numbers. A formula can send the other cells of a sheet elsewhere when the file is opened.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence
+        As for `write`.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> formula_cells({"level": ["low", "=1+1", "-5"], "change": [-1.0, 0.5, 2.0]})
+    1
+    """
+    need_polars()
+    import polars
+
+    frame = polars.DataFrame({name: polars.Series(name, c) for name, c in columns.items()})
+    texts = [polars.Series(frame.columns, dtype=polars.String), *_texts(frame)]
+    return sum(int(_formulas(text).sum()) for text in texts)
+
+
+def _texts(frame: Any) -> list[Any]:
+    """The columns of text of a polars frame, as strings."""
+    import polars
+
+    kinds = (polars.String, polars.Categorical, polars.Enum)
+    return [c.cast(polars.String) for c in frame if isinstance(c.dtype, kinds)]
+
+
+def _formulas(text: Any) -> Any:
+    """Which cells of a polars column of text begin like a formula and are not numbers."""
+    return text.str.contains(FORMULA) & text.cast(float, strict=False).is_null()
+
+
+def _quoted(text: Any) -> Any:
+    """The same polars column of text with an apostrophe before what looks like a formula."""
+    quoted = ("'" + text).alias(text.name)
+    return quoted.zip_with(_formulas(text).fill_null(False), text)
+
+
+def _safe(frame: Any) -> Any:
+    """A polars frame without cells or names that a spreadsheet takes for formulas."""
+    import polars
+
+    frame = frame.with_columns(_quoted(text) for text in _texts(frame))
+    names = polars.Series(frame.columns, dtype=polars.String)
+    return frame.rename(dict(zip(names, _quoted(names), strict=True)))
 
 
 def _writable(path: Path, force: bool) -> str:
@@ -75,11 +143,11 @@ def _writable(path: Path, force: bool) -> str:
     if suffix not in FORMATS:
         raise TableError(
             f"{path} does not end in a format that can be written; "
-            f"choose one of {', '.join(FORMATS)} (also with .gz behind)."
+            f"choose one of {', '.join(FORMATS)} (also with .gz appended)."
         )
     if not path.parent.is_dir():
         raise TableError(
-            f"There is no folder {path.parent} to write {path.name} into; make it."
+            f"There is no folder {path.parent} to write {path.name} into; create it first."
         )
     if path.exists() and not force:
         raise TableError(f"{path} exists; --force replaces it.")
@@ -106,5 +174,5 @@ def _put(path: Path, content: bytes) -> None:
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise TableError(
-            f"{path} cannot be written ({reason}); choose another place or mend this one."
+            f"{path} cannot be written ({reason}); choose another folder or solve this."
         ) from None

@@ -16,6 +16,7 @@ import numpy as np
 
 import ordinality
 from ordinality._files import put
+from ordinality._text import visible
 
 from .assess import SCORES, row_scores
 from .models import BASELINES
@@ -119,9 +120,18 @@ def _template() -> Any:
         ) from None
     loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
     environment = jinja2.Environment(
-        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+        loader=loader,
+        autoescape=True,
+        finalize=_shown,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
     )
     return environment.get_template("report.html")
+
+
+def _shown(value: Any) -> Any:
+    """A value as the page has it: in text, control characters are shown as escapes."""
+    return visible(value, keep="\n\t") if type(value) is str else value
 
 
 def _errors(found: Study) -> dict[str, float]:
