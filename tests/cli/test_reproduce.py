@@ -171,3 +171,23 @@ def test_the_committed_rows_are_small_and_whole():
         rows = Store(path).rows()
         assert len(rows) == len(lines)
         assert {row["experiment"] for row in rows.values()} == {path.stem}
+
+
+def test_a_line_that_is_no_row_is_a_warning_and_its_cell_is_computed_again(run, folder):
+    run("reproduce", "tiny/table-1", "--results", folder)
+    path = folder / "tiny.jsonl"
+    lines = path.read_text().splitlines()
+    lines[2] = lines[2][:30]
+    lines[4] = json.dumps({**json.loads(lines[4]), "metrics": None})
+    path.write_text("\n".join(lines) + "\n")
+    listed = run("reproduce", "--results", folder)
+    assert "6/8" in listed.stdout
+    assert f"Warning: {path}, line 3: it is torn or corrupt" in listed.stderr
+    assert f"Warning: {path}, line 5: metrics is null" in listed.stderr
+    again = run("reproduce", "tiny/table-1", "--results", folder)
+    assert again.exit_code == 0
+    assert "2 of 8 cells are to be computed" in again.stderr
+    assert again.stderr.count("Warning: ") == 2
+    path.write_text("torn\n" * 20)
+    shown = run("reproduce", "tiny/table-1", "--results", folder, "--show")
+    assert "15 more lines of result files are left out" in shown.stderr

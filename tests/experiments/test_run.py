@@ -231,6 +231,11 @@ def test_a_damaged_line_in_the_middle_hides_no_other(store):
     lines = [json.dumps(row_of(1)), "\x00\x00", "[]", '"text"', json.dumps(row_of(2))]
     store.path.write_text("\n".join(lines) + "\n")
     assert len(store.rows()) == 2
+    assert [problem.partition(":")[0][-6:] for problem in store.problems] == [
+        "line 2",
+        "line 3",
+        "line 4",
+    ]
 
 
 def test_two_runs_do_not_write_to_one_file(store):

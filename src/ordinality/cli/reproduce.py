@@ -11,7 +11,7 @@ import click
 from ordinality._files import put
 
 from .options import Names, check_output
-from .speaking import progress, results, say, show, show_json, warn
+from .speaking import progress, results, say, show, show_json, show_text, warn
 
 if TYPE_CHECKING:
     from ordinality.experiments.report import Table
@@ -22,6 +22,7 @@ __all__ = ["Numbers", "reproduce"]
 
 VARIABLE = "ORDINALITY_RESULTS"
 SUFFIXES = {"text": ".txt", "markdown": ".md", "html": ".html", "json": ".json"}
+WARNED = 5  # lines of result files that are named in warnings
 STOPPED = 130  # as a shell reports what Ctrl-C has ended
 
 EXAMPLE = """\b
@@ -122,10 +123,19 @@ def reproduce(
     if not only_show:
         _compute(spec, store, cells, jobs, retry)
     rows = store.rows()
+    _warn_of(store.problems)
     _report(table(_narrowed(spec, sets, methods), rows), kind, out)
     if figure:
         _draw(spec, rows, figure)
     return None
+
+
+def _warn_of(problems: list[str]) -> None:
+    """Warn of lines in result files that were left out, of the first few if there are many."""
+    distinct = list(dict.fromkeys(problems))  # tables of one experiment share a file
+    warn(distinct[:WARNED])
+    if len(distinct) > WARNED:
+        warn([f"{len(distinct) - WARNED} more lines of result files are left out."])
 
 
 def _default_folder() -> Path:
@@ -205,7 +215,7 @@ def _report(found: Table, kind: str, out: str | None) -> None:
         if out:
             _write(out, text)
         else:
-            click.echo(text, nl=False)
+            show_text(text)
 
 
 def _show(found: Table) -> None:
@@ -247,12 +257,15 @@ def _list(home: Path, kind: str) -> None:
     from ordinality.experiments.run import todo
     from ordinality.experiments.store import Store
 
-    found = []
+    found, problems = [], []
     for name in specs.names():
         spec = specs.get(name)
         cells = list(spec.cells())
-        left = len(todo(cells, Store(home / f"{spec.experiment}.jsonl")))
+        store = Store(home / f"{spec.experiment}.jsonl")
+        left = len(todo(cells, store))
+        problems += store.problems
         found.append((name, spec.title, len(cells) - left, len(cells)))
+    _warn_of(problems)
     if kind == "json":
         keys = ("name", "title", "done", "cells")
         show_json([dict(zip(keys, line, strict=True)) for line in found])
@@ -267,10 +280,13 @@ def _write_page(path: str, home: Path) -> None:
     from ordinality.experiments.report import table
     from ordinality.experiments.store import Store
 
-    tables = []
+    tables, problems = [], []
     for name in specs.names():
         spec = specs.get(name)
-        tables.append(table(spec, Store(home / f"{spec.experiment}.jsonl").rows()))
+        store = Store(home / f"{spec.experiment}.jsonl")
+        tables.append(table(spec, store.rows()))
+        problems += store.problems
+    _warn_of(problems)
     _write(path, render.page(tables))
 
 
