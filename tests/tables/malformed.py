@@ -5,8 +5,10 @@ writes its file into a folder and returns the path; `says` is a pattern for the 
 refusal or, where `values` says what must have been read, of a note.
 """
 
+import bz2
 import gzip
 import json
+import lzma
 import pickle
 from collections.abc import Callable
 from datetime import date
@@ -88,6 +90,20 @@ def cut(make, share=0.6):
     return shorter
 
 
+def damaged(make, *places):
+    """What another case makes, with the bytes in some places inverted."""
+
+    def other(folder):
+        path = make(folder)
+        content = bytearray(path.read_bytes())
+        for place in places:
+            content[place] ^= 0xFF
+        path.write_bytes(content)
+        return path
+
+    return other
+
+
 def lines(*rows, name="a.jsonl"):
     return text("".join(f"{row}\n" for row in rows), name)
 
@@ -147,30 +163,30 @@ def reading() -> dict[str, Case]:
         "Arrow called CSV": Case(arrow("a.csv"), r"give it the suffix \.arrow"),
         "CSV called Parquet": Case(text(PLAIN, "a.parquet"), "does not begin as Parquet"),
         "CSV called Arrow": Case(text(PLAIN, "a.feather"), "does not begin as Arrow"),
-        "Parquet broken off": Case(cut(parquet()), "Parquet file is cut off or damaged"),
-        "Parquet of four bytes": Case(raw("a.parquet", b"PAR1"), "is cut off or damaged"),
-        "Arrow broken off": Case(cut(arrow()), "Arrow file is cut off or damaged"),
+        "Parquet broken off": Case(cut(parquet()), "Parquet file is truncated or corrupt"),
+        "Parquet of four bytes": Case(raw("a.parquet", b"PAR1"), "is truncated or corrupt"),
+        "Arrow broken off": Case(cut(arrow()), "Arrow file is truncated or corrupt"),
         "Parquet without rows": Case(
             parquet(**{name: [] for name in GOOD}), "names columns but has no rows"
         ),
         "gzip broken off": Case(
-            raw("a.csv.gz", gzip.compress(PLAIN.encode())[:-9]), "within its gzip compression"
+            raw("a.csv.gz", gzip.compress(PLAIN.encode())[:-9]), "truncated or corrupt .gzip"
         ),
         "gzip damaged": Case(
-            raw("a.csv.gz", b"\x1f\x8b\x08\0" + b"~" * 40), "within its gzip compression"
+            raw("a.csv.gz", b"\x1f\x8b\x08\0" + b"~" * 40), "truncated or corrupt .gzip"
         ),
         "gzip in name alone": Case(text(PLAIN, "a.csv.gz"), "not compressed with gzip"),
         "gzip of nothing": Case(raw("a.csv.gz", gzip.compress(b"")), "is empty"),
         "UTF-16 without its mark": Case(text(PLAIN, encoding="utf-16-le"), "is not text"),
         "UTF-16 broken off": Case(
-            raw("a.csv", PLAIN.encode("utf-16")[:-1]), "is marked as UTF-16 but breaks off"
+            raw("a.csv", PLAIN.encode("utf-16")[:-1]), "is marked as UTF-16 but is truncated"
         ),
         "a zero byte among text": Case(text(PLAIN.replace("red", "r\0d")), "is not text"),
         "a quotation mark never closed": Case(
             text('x,y\n1,0\n"2,1\n3,0\n'), "quotation mark in line 3 that is never closed"
         ),
         "text behind a quotation mark": Case(
-            text('x,y\n"1"st,0\n"2"nd,1\n'), "text behind a closing quotation mark in line 2"
+            text('x,y\n"1"st,0\n"2"nd,1\n'), "text after a closing quotation mark in line 2"
         ),
         "a row too long": Case(text("x,y\n1,0\n2,1,5\n"), "3 cells in line 3, more than the 2"),
         "a row too short": Case(text("x,z,y\n1,2,0\n\n2,1\n"), "2 cells in line 4, fewer than"),
@@ -195,6 +211,48 @@ def reading() -> dict[str, Case]:
         ),
         "CSV called JSON lines": Case(text(PLAIN, "a.jsonl"), "is broken in line 1"),
         "JSON lines of blanks": Case(text("\n \n", "a.jsonl"), "is empty"),
+        "half a character in JSON": Case(
+            lines('{"x": "a", "y": 1}', r'{"x": "\ud800", "y": 2}'),
+            r"holds \\ud800 in line 2, which is half of a character",
+        ),
+        "half a character in a name": Case(
+            lines(r'{"\udfff": 1, "y": 1}'), r"holds \\udfff in line 1"
+        ),
+        "half a character in a list": Case(
+            lines(r'{"x": [["\ud800"]], "y": 1}'), r"holds \\ud800 in line 1"
+        ),
+        "JSON of a hundred thousand brackets": Case(
+            lines(f'{{"x": {"[" * 100_000}{"]" * 100_000}}}'), r"line 1 \(nested too deeply\)"
+        ),
+        "JSON of forty brackets": Case(
+            lines(f'{{"x": {"[" * 40}{"]" * 40}}}'), r"line 1 \(nested too deeply\)"
+        ),
+        "Parquet of a footer of no length": Case(
+            damaged(parquet(), -8), "Parquet file is truncated or corrupt"
+        ),
+        "Arrow of a footer of no length": Case(
+            damaged(arrow(), -10), "Arrow file is truncated or corrupt"
+        ),
+        "compressed twice": Case(
+            raw("a.csv.gz", gzip.compress(gzip.compress(PLAIN.encode()))), "compressed twice"
+        ),
+        "gzip with noise behind": Case(
+            raw("a.csv.gz", gzip.compress(PLAIN.encode()) + b"noise"), "truncated or corrupt"
+        ),
+        "a second part of gzip broken off": Case(
+            raw("a.csv.gz", gzip.compress(b"x,y\n") + gzip.compress(b"1,0\n2,1\n")[:-9]),
+            "truncated or corrupt",
+        ),
+        "zstd called CSV": Case(raw("a.csv", b"\x28\xb5\x2f\xfd\x04\0"), "with zstd; unpack"),
+        "xz called CSV": Case(raw("a.csv", lzma.compress(PLAIN.encode())), "with xz; unpack"),
+        "bzip2 called CSV": Case(raw("a.csv", bz2.compress(PLAIN.encode())), "with bzip2"),
+        "too much in gzip": Case(
+            raw("a.csv.gz", gzip.compress(bytes(70_000_000))),
+            "unpacks to more than 200 times its compressed size, the limit for",
+        ),
+        "too much in parts of gzip": Case(
+            raw("a.csv.gz", gzip.compress(bytes(1_000_000)) * 70), "more than 200 times its"
+        ),
         "objects of nothing": Case(lines("{}", "{}"), "names columns but has no rows"),
         "columns parted by blanks": Case(
             text("size rating\n1 0\n2 1\n"), "its one column is 'size rating': the first line"
@@ -306,6 +364,17 @@ def learning() -> dict[str, Case]:
             parquet(x=[[1]] * 12, w=None, site=None, colour=None), "No column is"
         ),
         "everything left out": Case(csv(), "is left", options={"drop": [*GOOD][:-1]}),
+        "a feature of 5000 digits": Case(
+            csv(x=["1" * 5000, "2", "3"] * 4), "x is infinite in row 1"
+        ),
+        "a feature of 400 digits in JSON": Case(
+            lines('{"x": 1.5, "y": 1}', f'{{"x": {"9" * 400}, "y": 2}}', '{"x": 2, "y": 1}'),
+            "x is infinite in row 2",
+        ),
+        "a feature of 5000 digits in JSON": Case(
+            lines('{"x": 15, "y": 1}', f'{{"x": {"9" * 5000}, "y": 2}}', '{"x": 2, "y": 1}'),
+            "x is infinite in row 2",
+        ),
         "an infinite feature": Case(csv(x=["1", "2", "-inf"] * 4), "x is infinite in row 3"),
         "ten thousand columns": Case(
             csv({**WIDE, "y": [0, 1, 1]}), "10,000 columns to learn from and only 3 rows; is it"
@@ -357,6 +426,29 @@ def readable() -> dict[str, Case]:
         ),
         "compressed JSON lines": Case(
             raw("a.jsonl.gz", gzip.compress("\n".join(ROWS).encode())), values=good
+        ),
+        "integers of 45 digits": Case(
+            text(f"x,y\n{'9' * 45},0\n-{'1' * 45},1\n7,1\n"),
+            values={"x": [1e45, -float("1" * 45), 7.0]},
+        ),
+        "integers of 20 and 39 digits": Case(
+            text(f"x,y\n{'9' * 20},0\n{'1' * 39},1\n7,1\n"),
+            values={"x": [10**20 - 1, int("1" * 39), 7]},
+        ),
+        "integers of 45 digits in JSON": Case(
+            lines('{"x": 1, "y": 1}', f'{{"x": {"9" * 45}, "y": 2}}', '{"x": 3, "y": 2}'),
+            values={"x": [1.0, 1e45, 3.0]},
+        ),
+        "a first cell that begins as zlib does": Case(
+            text("x,y\nx^2,0\nx^3,1\nx^2,1\n"), values={"x": ["x^2", "x^3", "x^2"]}
+        ),
+        "two parts of gzip": Case(
+            raw("a.csv.gz", gzip.compress(b"x,y\n1,0\n") + gzip.compress(b"2,1\n4,1\n")),
+            values={"x": [1, 2, 4], "y": [0, 1, 1]},
+        ),
+        "truth values and numbers in JSON": Case(
+            lines('{"x": true, "y": 1}', '{"x": 2, "y": 2}', '{"x": 2, "y": 2}'),
+            values={"x": ["True", "2", "2"]},
         ),
         "levels in HTML": Case(csv(html), values=html),
     }

@@ -2,7 +2,10 @@
 
 import gzip
 import io
+import os
 import sys
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import narwhals as nw
@@ -10,6 +13,8 @@ import polars as pl
 import pytest
 
 from ordinality.tables import TableError, read
+from ordinality.tables.compression import unpacked
+from ordinality.tables.panics import without_panic_text
 
 FRAME = pl.DataFrame({"dose": [1.5, 2.0, 4.0], "effect": ["none", "some", "some"]})
 CSV = "dose,effect\n1.5,none\n2.0,some\n4.0,some\n"
@@ -176,7 +181,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path, monkeypatch):
 
     (tmp_path / "a.csv").write_text(CSV)
     monkeypatch.setattr(Path, "read_bytes", refuse)
-    with pytest.raises(TableError, match=r"a\.csv may not be read by you"):
+    with pytest.raises(TableError, match=r"a\.csv cannot be read: permission denied"):
         read(tmp_path / "a.csv")
 
 
@@ -194,8 +199,134 @@ def test_a_binary_file_broken_anywhere_is_refused(kind, tmp_path):
     whole = path.read_bytes()
     for share in range(1, 20):
         path.write_bytes(whole[: len(whole) * share // 20])
-        with pytest.raises(TableError, match="does not begin|cut off or damaged"):
+        with pytest.raises(TableError, match="does not begin|truncated or corrupt"):
             read(path)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_a_damaged_binary_file_leaves_no_panic_on_stderr(kind, tmp_path, capfd):
+    path = tmp_path / f"a.{kind}"
+    WRITERS[path.name](path)
+    whole = path.read_bytes()
+    refused = 0
+    for place in range(8, len(whole) - 8, 5):
+        content = bytearray(whole)
+        content[place] ^= 0xFF
+        path.write_bytes(content)
+        try:
+            read(path)
+        except TableError:
+            refused += 1
+    assert refused > 20
+    assert capfd.readouterr().err == ""
+
+
+PANIC = b"""
+thread 'async-executor-1' (8492) panicked at crates/polars/mod.rs:418:9:
+assertion `left == right` failed
+  left: 0
+stack backtrace:
+   0: core::panicking::panic_fmt
+note: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.
+"""
+
+
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        (PANIC, ""),
+        (b"before\n" + PANIC + b"after\n", "before\nafter\n"),
+        (PANIC + PANIC + b"after\n", "after\n"),
+        (b"".join(PANIC.splitlines(keepends=True)[:3]), ""),
+        (b"a line of somebody else\n", "a line of somebody else\n"),
+        (b"the thread panicked at home\n", "the thread panicked at home\n"),
+    ],
+)
+def test_only_the_text_of_panics_is_kept_off_stderr(written, seen, capfd):
+    with without_panic_text():
+        os.write(2, written)
+    assert capfd.readouterr().err == seen
+
+
+def test_errors_pass_and_stderr_is_restored(capfd):
+    def interrupted():
+        with without_panic_text():
+            os.write(2, PANIC)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    os.write(2, b"afterwards")
+    assert capfd.readouterr().err == "afterwards"
+
+
+def test_two_threads_do_not_take_each_others_stderr(capfd):
+    def work(_):
+        with without_panic_text():
+            os.write(2, PANIC + b"kept\n")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(40)))
+    os.write(2, b"end\n")
+    assert capfd.readouterr().err == "kept\n" * 40 + "end\n"
+
+
+# ---------------------------------------------------------------- limits
+
+
+def test_a_limit_of_unpacked_bytes_can_be_stated(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(CSV.encode() + b"1.0,some\n" * 10_000_000))
+    with pytest.raises(
+        TableError, match="more than 200 times its compressed size, the limit"
+    ) as found:
+        read(path)
+    assert "set the environment variable ORDINALITY_MAX_UNPACKED" in str(found.value)
+    monkeypatch.setenv("ORDINALITY_MAX_UNPACKED", "50000000")
+    with pytest.raises(TableError, match="unpacks to more than 50 MB, the limit"):
+        read(path)
+    monkeypatch.setenv("ORDINALITY_MAX_UNPACKED", "200000000")
+    assert len(unpacked(path.read_bytes(), "a")) == len(CSV) + 90_000_000
+    monkeypatch.setenv("ORDINALITY_MAX_UNPACKED", "many")
+    with pytest.raises(TableError, match="is 'many'; set it to a number of bytes or unset it"):
+        read(path)
+
+
+def test_a_bomb_is_refused_without_unpacking_it(tmp_path):
+    """Ten gigabytes of zeros in ten megabytes: less than a hundred megabytes are unpacked."""
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(bytes(10_000_000)) * 1000)
+    tracemalloc.start()
+    with pytest.raises(TableError, match="unpacks to more than 200 times its compressed size"):
+        read(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200_000_000
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_a_binary_file_of_too_many_cells_is_refused(name, tmp_path, monkeypatch):
+    path = tmp_path / name
+    frame = pl.DataFrame({"x": [7] * 1_000_000, "y": [1] * 1_000_000})
+    frame.write_parquet(path) if name == "a.parquet" else frame.write_ipc(path)
+    assert len(read(path)) == 1_000_000
+    monkeypatch.setenv("ORDINALITY_MAX_UNPACKED", "15000000")
+    with pytest.raises(TableError, match="unpacks to more than 15 MB, the limit"):
+        read(path)
+
+
+# ---------------------------------------------------------------- names
+
+
+def test_a_file_name_that_is_not_text_gets_a_source_that_is(tmp_path):
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/a\xff.csv"))
+    try:
+        path.write_text(CSV)
+    except OSError:
+        pytest.skip("the file system takes text alone")
+    assert read(path).source.endswith(r"a\udcff.csv")
+    with pytest.raises(TableError, match=r"There is no file .*b\\udcff\.csv"):
+        read(path.with_name("b\udcff.csv"))
 
 
 def test_without_polars_a_sentence_says_what_to_install(tmp_path, monkeypatch):

@@ -1,8 +1,8 @@
-"""Delimited text as people have it: in any of the usual encodings, with any of the usual
-separators, decimal commas and blank margins, checked row by row before it is believed.
+"""Delimited text: any of the usual encodings and separators, decimal commas, blank margins.
 
 The separator is the one that cuts the first rows most evenly by the rules of quoting, so that
-neither a comma within quotes nor one within a number is taken for it.
+neither a comma within quotes nor one within a number is taken for it. Rows are checked for
+equal length before polars reads them.
 """
 
 from __future__ import annotations
@@ -30,20 +30,25 @@ LONGEST_CELL = 10_000_000  # characters; the csv module stops at a hundredth of 
 
 CONTROLS = bytes(c for c in range(32) if c not in b"\t\n\v\f\r")  # hardly ever in text
 
-# First bytes -> what a file is that was taken for text.
+# First bytes -> what a file is that was expected to be text.
 OTHERS = {
     b"PK\x03\x04": "a zip archive or an Excel workbook; save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an Excel workbook; save the sheet as CSV",
     b"PAR1": "a Parquet file; give it the suffix .parquet",
     b"ARROW1": "an Arrow file; give it the suffix .arrow",
     b"%PDF": "a PDF document; save the table as CSV",
-    b"\x89PNG": "a picture; a table as CSV was wanted",
+    b"\x89PNG": "a picture; expected a table as CSV",
     b"SQLite format 3": "a database; save the table as CSV",
+    b"\x1f\x8b": "compressed twice; unpack it once",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it, or compress it with gzip",
+    b"\xfd7zXZ\0": "compressed with xz; unpack it, or compress it with gzip",
+    b"BZh91AY&SY": "compressed with bzip2; unpack it, or compress it with gzip",
     b"\x80\x04": "a Python pickle; save the table as CSV",
     b"\x80\x05": "a Python pickle; save the table as CSV",
 }
 
 DECIMAL_COMMA = r"^[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?$"
+LONG_INTEGER = r"\d{39}"  # beyond 128 bits, the widest integers that polars has
 THOUSANDS = r"^[+-]?(\d{1,3}(,\d{3})+|\d{1,3})(\.\d*)?$"
 
 
@@ -53,7 +58,7 @@ def decoded(raw: bytes, source: str) -> tuple[str, list[str]]:
     Raises
     ------
     TableError
-        When the bytes are no text.
+        When the bytes are not text.
 
     Examples
     --------
@@ -76,8 +81,8 @@ def decoded(raw: bytes, source: str) -> tuple[str, list[str]]:
     controls = len(raw) - len(raw.translate(None, CONTROLS))
     if b"\0" in raw or controls > len(raw) / 100:
         raise TableError(
-            f"{source} is not text: it holds bytes that no CSV file has; export the table as "
-            "CSV in UTF-8."
+            f"{source} is not text: it contains bytes that CSV files do not have; export the "
+            "table as CSV in UTF-8."
         )
     try:
         return raw.decode("utf-8"), []
@@ -94,13 +99,13 @@ def _marked(raw: bytes, encoding: str, source: str) -> str:
         return raw.decode(encoding)
     except UnicodeDecodeError as problem:
         raise TableError(
-            f"{source} is marked as {encoding.upper().removesuffix('-SIG')} but breaks off or "
-            f"is damaged at byte {problem.start:,}; save it anew as UTF-8."
+            f"{source} is marked as {encoding.upper().removesuffix('-SIG')} but is truncated "
+            f"or corrupt at byte {problem.start:,}; save it as UTF-8."
         ) from None
 
 
 def frame_of_text(text: str, source: str, separator: str = "") -> tuple[Any, list[str]]:
-    r"""A polars frame of delimited text, and sentences on what had to be understood.
+    r"""A polars frame of delimited text, and sentences on what was guessed.
 
     Parameters
     ----------
@@ -109,12 +114,12 @@ def frame_of_text(text: str, source: str, separator: str = "") -> tuple[Any, lis
     source : str
         What messages call it.
     separator : str, default=""
-        The one between cells; by default it is found.
+        The one between cells; found from the text by default.
 
     Raises
     ------
     TableError
-        When rows differ in length, quotes do not match or columns lack names of their own.
+        When rows differ in length, quotes do not match or columns have no distinct names.
 
     Examples
     --------
@@ -122,26 +127,44 @@ def frame_of_text(text: str, source: str, separator: str = "") -> tuple[Any, lis
     >>> frame["price"].to_list(), notes
     ([3.14, 2.72], ['Read the commas in price as decimal points.'])
     """
-    import polars
-
     separator = separator or _separator(text)
     header, body, quote = _plain_text(text, separator) or _quoted_text(text, separator, source)
     _refuse_names(header, source)
-    # Types are inferred from all rows: "12" may be followed by "12a" far below.
-    frame = polars.read_csv(
-        body.encode(),
-        has_header=False,
-        new_columns=header,
-        separator=separator,
-        quote_char=quote,
-        infer_schema_length=None,
-        null_values=MISSING,
-    )
-    return _settled(frame, separator)
+    return _settled(_frame(header, body, separator, quote, source), separator)
+
+
+def _frame(header: list[str], body: str, separator: str, quote: str | None, source: str) -> Any:
+    """A polars frame of rows of equal length, each column with the type of all its cells."""
+    import polars
+
+    # A first line of our own: polars unpacks text that begins with "x^", as zlib streams may.
+    names = [f"c{j}" for j in range(len(header))]
+    content = f"{separator.join(names)}\n{body}".encode()
+
+    def parsed(**options: Any) -> Any:
+        return polars.read_csv(
+            content, separator=separator, quote_char=quote, null_values=MISSING, **options
+        )
+
+    try:
+        # Types are inferred from all rows: "12" may be followed by "12a" far below.
+        frame = parsed(infer_schema_length=None)
+    except polars.exceptions.ComputeError:
+        # Integers beyond 128 bits stay text here; `_settled` makes floats of them.
+        text = parsed(infer_schema=False)
+        wide = [name for name in names if text[name].str.contains(LONG_INTEGER).any()]
+        if not wide:
+            raise TableError(
+                f"{source} cannot be read as CSV; export the table anew."
+            ) from None
+        types = dict.fromkeys(wide, polars.String)
+        frame = parsed(infer_schema_length=None, schema_overrides=types)
+    frame.columns = header
+    return frame
 
 
 def _plain_text(text: str, separator: str) -> tuple[list[str], str, None] | None:
-    """Header and body of text that needs no care: no quotes, and every line as long."""
+    """Header and body of text without quotes and with lines of equal length, or None."""
     if '"' in text or f"{separator} " in text:
         return None
     lines = [
@@ -157,10 +180,10 @@ def _plain_text(text: str, separator: str) -> tuple[list[str], str, None] | None
 
 
 def _quoted_text(text: str, separator: str, source: str) -> tuple[list[str], str, str]:
-    """Header and body of any text, checked and written anew in the plainest way."""
+    """Header and body of any text, checked and written again with the fewest quotes."""
     rows = _rows(text, separator, source)
     if not rows:
-        raise TableError(f"{source} is empty; a line of column names was wanted.")
+        raise TableError(f"{source} is empty; expected a line of column names.")
     header = [name.strip() for name in rows[0][1]]
     cells = _even(rows, header, separator, source)
     if not cells:
@@ -176,7 +199,7 @@ def _quoted_text(text: str, separator: str, source: str) -> tuple[list[str], str
 
 @contextmanager
 def _reader(text: str, separator: str, strict: bool) -> Iterator[Any]:
-    """A reader of rows, for cells as long as they may be; the limit is of the whole process."""
+    """A reader of rows of long cells; the limit of the csv module is for the whole process."""
     limit = csv.field_size_limit(LONGEST_CELL)
     lines = io.StringIO(text, newline="")
     try:
@@ -225,7 +248,7 @@ def _misquoted(problem: str, line: int, separator: str, source: str) -> TableErr
         what = f"opens a quotation mark in line {line} that is never closed"
     else:
         what = (
-            f"has text behind a closing quotation mark in line {line}, where "
+            f"has text after a closing quotation mark in line {line}, where "
             f"{SPOKEN[separator]} were expected"
         )
     return TableError(f'{source} {what}; a quotation mark within a cell is written twice, "".')
@@ -245,7 +268,7 @@ def _even(
             raise TableError(
                 f"{source} has {counted(len(row), 'cell')} in line {line}, {cure} than the "
                 f"{counted(width, 'column')} that line {rows[0][0]} names (separated by "
-                f"{SPOKEN[separator]}); mend that line."
+                f"{SPOKEN[separator]}); correct that line."
             )
         cells.append(row)
     return cells
@@ -274,7 +297,7 @@ def _refuse_names(header: list[str], source: str) -> None:
     name, count = Counter(header).most_common(1)[0]
     if count > 1:
         raise TableError(
-            f"{source} has {count} columns named {name!r}; give every column a name of its own."
+            f"{source} has {count} columns named {name!r}; give each column a different name."
         )
 
 

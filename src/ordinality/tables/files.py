@@ -1,24 +1,24 @@
-"""Data files in, named columns out: the only module that knows file formats.
+"""Read data files: CSV, Parquet, Arrow and JSON lines, plain or compressed with gzip.
 
 The suffix names the format, and the first bytes may contradict it. Files are read by polars,
-which is imported when the first one is. Whatever cannot be read is refused in one sentence that
-says where the trouble is.
+which is imported with the first file. What cannot be read is refused in one sentence that says
+where the problem is.
 """
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import sys
-import zlib
 from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 
+from .compression import GZIP, refuse_size, unpacked
 from .delimited import decoded, frame_of_text
 from .frames import Table, TableError, nearest
+from .panics import without_panic_text
 
 __all__ = ["need_polars", "read"]
 
@@ -34,7 +34,9 @@ FORMATS = {
     ".ndjson": "lines",
 }
 SHEETS = {".xlsx", ".xls", ".xlsm", ".ods", ".numbers"}
-PARQUET, ARROW, GZIP = b"PAR1", b"ARROW1", b"\x1f\x8b"
+PARQUET, ARROW = b"PAR1", b"ARROW1"
+CELL = 8  # bytes of a number in memory
+NESTED = 32  # levels of lists and objects within one line of JSON; deeper ones are no table
 
 
 def read(path: str | Path) -> Table:
@@ -44,9 +46,11 @@ def read(path: str | Path) -> Table:
     ----------
     path : str or Path
         A ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.feather``, ``.ipc``, ``.jsonl`` or
-        ``.ndjson`` file, also with ``.gz`` behind; or ``"-"`` for standard input, whose format
-        is recognised. Text may be in any of the usual encodings and separated by commas,
+        ``.ndjson`` file, also with ``.gz`` appended; or ``"-"`` for standard input, whose
+        format is recognised. Text may be in any of the usual encodings and separated by commas,
         semicolons, tabs or bars; with the latter three, commas may be decimal points.
+        Compressed files may unpack to at most 2 GiB and 200 times their size; the environment
+        variable ``ORDINALITY_MAX_UNPACKED`` states another number of bytes.
 
     Returns
     -------
@@ -69,13 +73,13 @@ def read(path: str | Path) -> Table:
     """
     raw, suffix, source = _contents(path)
     if not raw.strip():
-        raise TableError(f"{source} is empty; a table with a line of column names was wanted.")
+        raise TableError(f"{source} is empty; expected a table with a line of column names.")
     need_polars()
     kind = FORMATS[suffix] if suffix else _recognised(raw)
     if kind == "text":
         text, notes = decoded(raw, source)
         if not text.strip():
-            raise TableError(f"{source} is empty; a line of column names was wanted.")
+            raise TableError(f"{source} is empty; expected a line of column names.")
         native, more = frame_of_text(text, source, "\t" if suffix == ".tsv" else "")
         notes += more
     elif kind == "lines":
@@ -92,60 +96,50 @@ def read(path: str | Path) -> Table:
 
 
 def _contents(path: str | Path) -> tuple[bytes, str, str]:
-    """The bytes of a file, unzipped, with the suffix that names its format and its name."""
+    """The bytes of a file, unpacked, with the suffix that names its format and its name."""
     if str(path) == "-":
         raw = sys.stdin.buffer.read()
-        return _unzipped(raw, "standard input"), "", "standard input"
+        return unpacked(raw, "standard input"), "", "standard input"
     path = Path(path)
+    # A file name may hold bytes that are no text; a source is printed and stored as UTF-8.
+    source = str(path).encode("utf-8", "backslashreplace").decode()
     try:
-        suffix = _suffix(path)
+        suffix = _suffix(path, source)
         raw = path.read_bytes()
     except TableError:
         raise
     except PermissionError:
-        raise TableError(f"{path} may not be read by you; ask for the permission.") from None
+        raise TableError(f"{source} cannot be read: permission denied.") from None
     except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or str(problem)
-        raise TableError(f"{path} cannot be read ({reason}); check the path.") from None
+        raise TableError(f"{source} cannot be read ({reason}); check the path.") from None
     if path.suffix.lower() == ".gz" and raw and not raw.startswith(GZIP):
-        raise TableError(f"{path} is not compressed with gzip; take .gz off its name.")
-    return _unzipped(raw, str(path)), suffix, str(path)
+        raise TableError(f"{source} is not compressed with gzip; remove .gz from its name.")
+    return unpacked(raw, source), suffix, source
 
 
-def _suffix(path: Path) -> str:
-    """The suffix of a file that is there and in a format that can be read."""
+def _suffix(path: Path, source: str) -> str:
+    """The suffix of a file that exists and is in a format that can be read."""
     if path.is_dir():
-        raise TableError(f"{path} is a folder; name a file in it.")
+        raise TableError(f"{source} is a folder; name a file in it.")
     if not path.exists():
         beside = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         hint = nearest(path.name, beside) or "check the path."
-        raise TableError(f"There is no file {path}; {hint}")
+        raise TableError(f"There is no file {source}; {hint}")
     zipped = path.suffix.lower() == ".gz"
     suffix = Path(path.stem if zipped else path.name).suffix.lower()
     if suffix in SHEETS:
-        raise TableError(f"{path} is a spreadsheet; save the sheet with the table as CSV.")
+        raise TableError(f"{source} is a spreadsheet; save the sheet with the table as CSV.")
     if suffix == ".json":
         raise TableError(
-            f"{path} is called .json; save it as JSON lines (.jsonl), one object on each line."
+            f"{source} is called .json; save it as JSON lines (.jsonl), one object per line."
         )
     if suffix not in FORMATS:
         raise TableError(
-            f"{path} does not end in a format that can be read; "
-            f"save it as one of {', '.join(FORMATS)} (also with .gz behind)."
+            f"{source} does not end in a format that can be read; "
+            f"save it as one of {', '.join(FORMATS)} (also with .gz appended)."
         )
     return suffix
-
-
-def _unzipped(raw: bytes, source: str) -> bytes:
-    if not raw.startswith(GZIP):
-        return raw
-    try:
-        return gzip.decompress(raw)
-    except (EOFError, zlib.error, OSError):
-        raise TableError(
-            f"{source} breaks off or is damaged within its gzip compression; fetch or compress "
-            "it again."
-        ) from None
 
 
 def _recognised(raw: bytes) -> str:
@@ -183,29 +177,42 @@ def need_polars() -> None:
 
 def _binary(raw: bytes, kind: str, suffix: str, source: str) -> Any:
     """A polars frame of a Parquet or an Arrow file."""
-    import polars
-
     magic, name = (PARQUET, "Parquet") if kind == "parquet" else (ARROW, "Arrow")
     if not raw.startswith(magic):
         raise TableError(
             f"{source} cannot be read as {suffix}: it does not begin as {name} files do; give "
-            "it the suffix of its true format."
+            "it the suffix of its actual format."
         )
     broken = TableError(
-        f"{source} cannot be read as {suffix}: the {name} file is cut off or damaged; write or "
-        "fetch it again."
+        f"{source} cannot be read as {suffix}: the {name} file is truncated or corrupt; write "
+        "or download it again."
     )
-    if not raw.endswith(magic):  # both begin and end alike
+    if not raw.endswith(magic):  # both formats begin and end alike
         raise broken
     try:
-        if kind == "parquet":
-            return polars.read_parquet(io.BytesIO(raw))
-        return polars.read_ipc(io.BytesIO(raw))
-    # Damage shows as any of polars' errors, or as a panic of its core, which is no Exception.
+        with without_panic_text():
+            return _frame(raw, kind, source)
+    except TableError:
+        raise
+    # Damage raises any of polars' errors, or a panic of its core, which is not an Exception.
     except BaseException as problem:
         if isinstance(problem, KeyboardInterrupt | SystemExit | MemoryError):
             raise
         raise broken from None
+
+
+def _frame(raw: bytes, kind: str, source: str) -> Any:
+    import polars
+
+    scan, read_all = (
+        (polars.scan_parquet, polars.read_parquet)
+        if kind == "parquet"
+        else (polars.scan_ipc, polars.read_ipc)
+    )
+    lazy = scan(io.BytesIO(raw))
+    rows = lazy.select(polars.len()).collect().item()  # from the footer alone
+    refuse_size(CELL * rows * len(lazy.collect_schema()), source)
+    return read_all(io.BytesIO(raw))
 
 
 def _json_lines(raw: bytes, source: str) -> tuple[Any, list[str]]:
@@ -218,27 +225,67 @@ def _json_lines(raw: bytes, source: str) -> tuple[Any, list[str]]:
         if line.strip():
             rows.append(_object(line, number, source))
     if not rows:
-        raise TableError(f"{source} is empty; one JSON object on each line was wanted.")
+        raise TableError(f"{source} is empty; expected one JSON object per line.")
     names = list(dict.fromkeys(name for row in rows for name in row))
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    return polars.DataFrame([_series(name, cells) for name, cells in columns.items()]), notes
+    columns = {name: _series(name, [row.get(name) for row in rows]) for name in names}
+    return polars.DataFrame(columns), notes
 
 
 def _object(line: str, number: int, source: str) -> dict[str, Any]:
+    """One line of JSON as a dict."""
     try:
-        row = json.loads(line)
+        row = DECODER.decode(line.strip())
+        if not isinstance(row, dict):
+            raise TableError(
+                f"{source} holds {line.strip()[:20]!r} in line {number}; every line must hold "
+                'one JSON object, such as {"dose": 1.5, "effect": "none"}.'
+            )
+        if _too_deep(row):
+            raise RecursionError
     except (json.JSONDecodeError, RecursionError) as problem:
         reason = getattr(problem, "msg", "nested too deeply")
         raise TableError(
             f"{source} is broken in line {number} ({reason}); every line must hold one JSON "
             "object."
         ) from None
-    if not isinstance(row, dict):
-        raise TableError(
-            f"{source} holds {line.strip()[:20]!r} in line {number}; every line must hold one "
-            'JSON object, such as {"dose": 1.5, "effect": "none"}.'
-        )
+    if "\\u" in line:
+        _refuse_surrogates(row, number, source)
     return row
+
+
+def _integer(digits: str) -> int | float:
+    """An integer; a float where polars has no type that is wide enough."""
+    return int(digits) if len(digits) <= 38 else float(digits)
+
+
+DECODER = json.JSONDecoder(parse_int=_integer)
+
+
+def _too_deep(row: dict[str, Any]) -> bool:
+    """Whether lists and objects are nested so deeply that the row is no row of a table."""
+    inner: list[Any] = [row]
+    for _ in range(NESTED):
+        inner = [
+            cell
+            for part in inner
+            for cell in (part.values() if isinstance(part, dict) else part)
+            if isinstance(cell, dict | list)
+        ]
+        if not inner:
+            return False
+    return True
+
+
+def _refuse_surrogates(row: dict[str, Any], number: int, source: str) -> None:
+    """Refuse half a character, which JSON can express and no encoding can."""
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError as problem:
+        half = f"\\u{ord(problem.object[problem.start]):04x}"
+        raise TableError(
+            f"{source} holds {half} in line {number}, which is half of a character (a lone "
+            "surrogate); write the whole character."
+        ) from None
 
 
 def _series(name: str, cells: list[Any]) -> Any:
@@ -248,7 +295,7 @@ def _series(name: str, cells: list[Any]) -> Any:
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds <= {int, float} and float in kinds:
         cells = [None if cell is None else float(cell) for cell in cells]
-    elif str in kinds and kinds <= {str, int, float, bool}:
+    elif len(kinds) > 1 and kinds <= {str, int, float, bool}:
         cells = [cell if cell is None else str(cell) for cell in cells]
     try:
         return polars.Series(name, cells)
