@@ -343,7 +343,7 @@ def learning() -> dict[str, Case]:
         ),
         "no such column to leave out": Case(csv(), "no column 'id'", options={"drop": ["id"]}),
         "features without names": Case(
-            csv(), "No feature is named", options={"features": [""]}
+            csv(), "names no column; name one", options={"features": [""]}
         ),
         "a target alone": Case(csv(alone), "No column is left to predict y from"),
         "constant features alone": Case(
@@ -374,6 +374,9 @@ def learning() -> dict[str, Case]:
         "a feature of 5000 digits in JSON": Case(
             lines('{"x": 15, "y": 1}', f'{{"x": {"9" * 5000}, "y": 2}}', '{"x": 2, "y": 1}'),
             "x is infinite in row 2",
+        ),
+        "a feature whose square is infinite": Case(
+            csv(x=[1.0, -1e200, 2.0] * 4), r"x is -1e\+200 in row 2, too large to compute with"
         ),
         "an infinite feature": Case(csv(x=["1", "2", "-inf"] * 4), "x is infinite in row 3"),
         "ten thousand columns": Case(
@@ -429,6 +432,7 @@ def readable() -> dict[str, Case]:
         ),
         "integers of 45 digits": Case(
             text(f"x,y\n{'9' * 45},0\n-{'1' * 45},1\n7,1\n"),
+            "Rounded the integers of 39 and more digits in x.",
             values={"x": [1e45, -float("1" * 45), 7.0]},
         ),
         "integers of 20 and 39 digits": Case(
@@ -441,6 +445,10 @@ def readable() -> dict[str, Case]:
         ),
         "a first cell that begins as zlib does": Case(
             text("x,y\nx^2,0\nx^3,1\nx^2,1\n"), values={"x": ["x^2", "x^3", "x^2"]}
+        ),
+        "digits of other scripts": Case(
+            text("x,z,y\n\u0661,\uff11,0\n\u0662,\uff12,1\n\u0661,\uff11,1\n"),
+            values={"x": ["\u0661", "\u0662", "\u0661"], "y": [0, 1, 1]},
         ),
         "two parts of gzip": Case(
             raw("a.csv.gz", gzip.compress(b"x,y\n1,0\n") + gzip.compress(b"2,1\n4,1\n")),

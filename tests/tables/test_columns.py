@@ -193,9 +193,7 @@ def test_whole_numbers_that_count_the_rows_are_kept_with_a_warning(table):
     }.items():
         task = features_and_target(many(table, **{name: list(cells)}), "y")
         assert name in encoded(task)
-        assert task.notes == (
-            f"{name} counts the rows; drop it (--drop {name}) if it only names them.",
-        )
+        assert task.notes == (f"{name} counts the rows; leave it out if it only names them.",)
     for name, cells in {"weight": [7 * i % 1009 for i in range(40)], "id": [1, 2] * 20}.items():
         assert features_and_target(many(table, **{name: list(cells)}), "y").notes == ()
 

@@ -43,7 +43,7 @@ def test_a_dash_is_standard_output(capsys):
 def test_nothing_is_replaced_unasked(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("precious")
-    with pytest.raises(TableError, match=r"a\.csv exists; --force replaces it"):
+    with pytest.raises(TableError, match=r"a\.csv exists; add `force` to replace it"):
         write(path, COLUMNS)
     assert path.read_text() == "precious"
     write(path, COLUMNS, force=True)

@@ -7,6 +7,7 @@ when it runs, so that ``--help`` answers at once.
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 import warnings
@@ -39,6 +40,15 @@ COMMANDS = {
         "reproduce",
         "completion",
     )
+}
+
+
+# What the library calls a parameter -> the option that sets it.
+FLAGS = {
+    "features": "--features",
+    "force": "--force",
+    "levels": "--order",
+    "wide": "--wide",
 }
 
 
@@ -86,8 +96,8 @@ class Commands(click.Group):
     def _invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (ValueError, ImportError) as problem:
-            raise Refusal(" ".join(str(problem).split())) from problem
+        except (ValueError, ImportError, FloatingPointError) as problem:
+            raise Refusal(_with_flags(problem)) from problem
         except MemoryError:
             raise Refusal(
                 "There is not enough memory for a table of this size; give fewer rows."
@@ -96,11 +106,17 @@ class Commands(click.Group):
             raise  # the reader of our output has closed it; click ends quietly
         except OSError as problem:
             if problem.filename is None:  # ours, and a sentence already
-                raise Refusal(" ".join(str(problem).split())) from problem
+                raise Refusal(_with_flags(problem)) from problem
             sentence = f"{problem.filename} cannot be used: {problem.strerror}."
             raise Refusal(sentence) from problem
         except KeyboardInterrupt:
             raise Interruption("Interrupted; no file was changed.") from None
+
+
+def _with_flags(problem: Exception) -> str:
+    """The message of an error in one line, with options in place of parameters."""
+    said = " ".join(str(problem).split())
+    return re.sub(r"`(\w+)`", lambda found: FLAGS.get(found[1], found[0]), said)
 
 
 @contextmanager

@@ -49,6 +49,8 @@ def compare(
     that overlap (Nadeau and Bengio), p-values corrected by Holm's method; the verdict is about
     the ranked probability score.
     """
+    if len(set(models)) < 2:
+        raise ValueError("--models names fewer than two models; name those to compare.")
     problem, notes, _ = read_problem(table, **options)
     from ordinality.workbench import assess, named
     from ordinality.workbench import folds as deal

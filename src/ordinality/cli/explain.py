@@ -19,7 +19,13 @@ Example:
 @click.command(epilog=EXAMPLE)
 @click.argument("model")
 @click.argument("table", required=False)
-@click.option("--seed", type=int, default=0, show_default=True, help="Which rows are drawn.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Seed for drawing rows.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 def explain(model: str, table: str | None, seed: int, as_json: bool) -> None:
     """Show which columns matter and how.
@@ -29,9 +35,9 @@ def explain(model: str, table: str | None, seed: int, as_json: bool) -> None:
     low to a high value (marginal effect). The averages are over the rows of TABLE; without one,
     over the rows the model was fitted to, as the file remembers them.
     """
-    from ordinality import persist
+    from .models import description
 
-    about = persist.metadata(model)
+    about = description(model)
     summary = about.get("summary") or {}
     found = _again(model, table, seed) if table else summary.get("effects")
     if found is None:
@@ -39,7 +45,7 @@ def explain(model: str, table: str | None, seed: int, as_json: bool) -> None:
             f"{model} says nothing of the columns it was fitted to; give a table as well: "
             f"ordinality explain {model} TABLE"
         )
-    levels = [str(level) for level in about["levels"]]
+    levels = [str(level) for level in about.get("levels") or ()]
     words = _words(found, levels)
     if as_json:
         ours = {name: summary.get(name) or {} for name in ("importance", "relevance")}

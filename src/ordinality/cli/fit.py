@@ -114,6 +114,7 @@ def read_problem(
     from ordinality import tables
     from ordinality.workbench import NoOrderError, problem_of
 
+    _check_order(order)
     known = _known(table)
     options = {
         "features": [*chain(*features)] if features else None,
@@ -139,8 +140,20 @@ def read_problem(
         return *problem_of(known, target, order=wanted.labels, **options), known.source
     except tables.TableError:
         raise
-    except ValueError as problem:  # there the order is a parameter, here an option
-        raise ValueError(str(problem).replace("`levels`", "--order")) from None
+    except ValueError as problem:
+        said = str(problem).replace(", for instance with numpy.digitize,", "")
+        raise ValueError(said) from None
+
+
+def _check_order(order: list[str] | None) -> None:
+    """Refuse an order of fewer than two labels, or with one of them twice."""
+    if order is None:
+        return
+    if len(order) < 2:
+        raise ValueError("--order lists fewer than two labels; list all, lowest first.")
+    twice = next((name for name in order if order.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"--order lists {twice!r} twice; list every label once, lowest first.")
 
 
 def _known(table: str) -> Table:

@@ -24,9 +24,9 @@ def info(model: str, as_json: bool) -> None:
 
     Only the file's description is read; nothing of the model is loaded.
     """
-    from ordinality import persist
+    from .models import description
 
-    about = persist.metadata(model)
+    about = description(model)
     if as_json:
         show_json(about)
         return

@@ -1,8 +1,9 @@
-"""What commands on a model file share: the pipeline, its words, and a table to put to it."""
+"""What commands on a model file share: its description, the pipeline, and predictions."""
 
 from __future__ import annotations
 
 import warnings
+from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .speaking import progress, say, warn
@@ -12,13 +13,36 @@ if TYPE_CHECKING:
 
     from ordinality.tables import Table
 
-__all__ = ["Loaded", "load"]
+__all__ = ["Loaded", "description", "load"]
 
 PIECE = 2000  # rows predicted at a time: a second or so of a Gaussian process
 
+# What commands read of a description. A type, [of each entry], {str: of each value}.
+NUMBER = (float, int, NoneType)
+SUMMARY: dict[str, Any] = {
+    "source": str,
+    "target": str,
+    "rows": int,
+    "columns": [str],
+    "counts": [int],
+    "folds": int,
+    "scores": {str: {str: (str, *NUMBER)}},
+    "verdict": str,
+    "importance": {str: (float, int)},
+    "relevance": {str: (float, int)},
+    "words": [str],
+}
+EFFECT: dict[str, Any] = {
+    "column": str,
+    "values": [(str, float, int, bool)],
+    "above": [[(float, int)]],
+    "change": [(float, int)],
+    "between": [(str, float, int, bool)],
+}
+
 
 class Loaded(NamedTuple):
-    """A model file that is open: the pipeline and what was written beside it."""
+    """A model file that is open: the pipeline and the description stored with it."""
 
     solver: Any
     about: dict[str, Any]
@@ -80,4 +104,53 @@ def load(path: str) -> Loaded:
             f"{path} holds a {type(solver).__name__} that was saved in Python; load it there "
             "with ordinality.load, or make a model of a table with ordinality fit."
         )
-    return Loaded(solver, persist.metadata(path), path)
+    return Loaded(solver, description(path), path)
+
+
+def description(path: str) -> dict[str, Any]:
+    """What a model file says of itself, if it is as ``ordinality fit`` writes it."""
+    from ordinality import persist
+
+    about = persist.metadata(path)
+    levels, summary = about.get("levels") or [], about.get("summary") or {}
+    if not (isinstance(levels, list) and _is_summary(summary, len(levels))):
+        raise ValueError(
+            f"{path} is damaged: its description is not as ordinality fit writes it; fit the "
+            "model again."
+        )
+    return about
+
+
+def _is_summary(summary: Any, n_levels: int) -> bool:
+    if not isinstance(summary, dict):
+        return False
+    if summary and not {"rows", "source", "folds"} <= set(summary):
+        return False
+    effects = summary.get("effects") or []
+    return (
+        all(_fits(summary[name], SUMMARY[name]) for name in SUMMARY if name in summary)
+        and _fits(summary.get("model") or {}, {str: str})
+        and isinstance(effects, list)
+        and all(_is_effect(effect, n_levels) for effect in effects)
+    )
+
+
+def _is_effect(effect: Any, n_levels: int) -> bool:
+    return (
+        isinstance(effect, dict)
+        and all(name in effect and _fits(effect[name], EFFECT[name]) for name in EFFECT)
+        and len(effect["values"]) == len(effect["above"])
+        and len(effect["change"]) == n_levels
+        and all(len(row) == n_levels - 1 for row in effect["above"])
+    )
+
+
+def _fits(value: Any, shape: Any) -> bool:
+    """Whether a value of JSON has a shape of `SUMMARY`."""
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_fits(item, shape[0]) for item in value)
+    if isinstance(shape, dict):
+        return isinstance(value, dict) and all(
+            _fits(item, shape[str]) for item in value.values()
+        )
+    return isinstance(value, shape)

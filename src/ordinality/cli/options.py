@@ -43,7 +43,10 @@ class Names(click.ParamType):
 
     def convert(self, value: Any, param: Any, ctx: Any) -> list[str]:
         """Split as a line of CSV is split."""
-        names = next(csv.reader([value], skipinitialspace=True), [])
+        try:
+            names = next(csv.reader([value], skipinitialspace=True), [])
+        except csv.Error:
+            self.fail("a name with a line break must be in double quotes.", param, ctx)
         return [name.strip() for name in names if name.strip()]
 
 
@@ -78,7 +81,11 @@ of_table = _stacked(
 
 common = _stacked(
     click.option(
-        "--seed", type=int, default=0, show_default=True, help="Seed of whatever is random."
+        "--seed",
+        type=click.IntRange(0, 2**32 - 1),
+        default=0,
+        show_default=True,
+        help="Seed of the random numbers.",
     ),
     click.option(
         "--jobs",

@@ -22,7 +22,14 @@ from .remarks import sentences
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer
 
-__all__ = ["Features", "Task", "features_and_target", "features_of"]
+__all__ = [
+    "Features",
+    "Task",
+    "features_and_target",
+    "features_of",
+    "missing",
+    "weights_of",
+]
 
 # More columns than these, with fewer rows than a tenth of them: perhaps rows and columns
 # changed places.
@@ -129,7 +136,7 @@ def features_and_target(
     parts = [name for name in (target, weights, group) if name is not None]
     rows, left_out = _complete(table, parts)
     y, order = labels_of(_rows(table, target, rows))
-    weight = None if weights is None else _weights(_rows(table, weights, rows))
+    weight = None if weights is None else weights_of(_rows(table, weights, rows))
     groups = None if group is None else _groups(_rows(table, group, rows))
     found = features_of(table, chosen, rows)
     if found is None:
@@ -180,7 +187,7 @@ def _chosen(
 ) -> list[str]:  # fmt: skip
     """Names of the columns to learn from, all of them in the table."""
     if features is not None and not any(name.strip() for name in features):
-        raise TableError("No feature is named; name columns (--features a,b) or none at all.")
+        raise TableError("`features` names no column; name one or leave it out.")
     parts = {"target": target, "weights": weights, "group": group}
     taken: dict[str, str] = {}
     for part, name in parts.items():
@@ -204,7 +211,7 @@ def _refuse_wide(table: Table, chosen: list[str], wide: bool) -> None:
     if not wide and len(chosen) > WIDE and len(table) < ROWS_PER_COLUMN * len(chosen):
         raise TableError(
             f"{table.source} has {len(chosen):,} columns to learn from and only "
-            f"{counted(len(table), 'row')}; is it transposed? --wide if it is meant so."
+            f"{counted(len(table), 'row')}; is it transposed? If not, add `wide`."
         )
 
 
@@ -226,13 +233,13 @@ def _complete(table: Table, names: Sequence[str]) -> tuple[np.ndarray, list[str]
     rows, notes = np.ones(len(table), dtype=bool), []
     for name in names:
         series = column(table, name)
-        missing = _missing(series)
-        if missing.all():
+        without = missing(series)
+        if without.all():
             raise TableError(f"{name} is empty in every row; choose a filled column.")
-        lost = int((missing & rows).sum())
+        lost = int((without & rows).sum())
         if lost:
             notes.append(f"Left out {counted(lost, 'row')} without {name}.")
-        rows &= ~missing
+        rows &= ~without
     if rows.sum() < 2:
         raise TableError(
             f"{table.source} has {counted(int(rows.sum()), 'row')} with {' and '.join(names)}; "
@@ -241,7 +248,8 @@ def _complete(table: Table, names: Sequence[str]) -> tuple[np.ndarray, list[str]
     return rows, notes
 
 
-def _missing(series: nw.Series[Any]) -> np.ndarray:
+def missing(series: nw.Series[Any]) -> np.ndarray:
+    """Which cells have no value: null, NaN or blank."""
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         return np.isnan(numbers(series))
     if is_text(series.dtype):
@@ -254,7 +262,8 @@ def _rows(table: Table, name: str, rows: np.ndarray) -> nw.Series[Any]:
     return series if rows.all() else series.filter(rows.tolist())
 
 
-def _weights(series: nw.Series[Any]) -> np.ndarray:
+def weights_of(series: nw.Series[Any]) -> np.ndarray:
+    """Row weights; numbers of 0 or more, not all of them 0."""
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
         odd = next((c for c in words(series) if c), "")
         found = repr(odd) if is_text(series.dtype) else f"{series.dtype} values"
@@ -271,7 +280,8 @@ def _weights(series: nw.Series[Any]) -> np.ndarray:
 
 def _groups(series: nw.Series[Any]) -> np.ndarray:
     text = is_text(series.dtype) or not series.dtype.is_numeric()
-    groups = np.array(words(series), dtype=np.str_) if text else series.to_numpy()
+    wide = series.dtype in (nw.Int128, nw.UInt128)  # NumPy has no such integers
+    groups = np.array(words(series), dtype=np.str_) if text or wide else series.to_numpy()
     if len(np.unique(groups)) < 2:
         raise TableError(
             f"{series.name} has only the group {groups[0]!s}; two are needed to leave one out."

@@ -48,7 +48,9 @@ OTHERS = {
 }
 
 DECIMAL_COMMA = r"^[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?$"
-LONG_INTEGER = r"\d{39}"  # beyond 128 bits, the widest integers that polars has
+# What polars takes for integers and cannot convert: beyond 128 bits, digits of other scripts.
+NO_INTEGER = r"\d{39}|[^\x00-\x7f]"
+LONG_INTEGER = r"^[+-]?\d{39,}$"
 THOUSANDS = r"^[+-]?(\d{1,3}(,\d{3})+|\d{1,3})(\.\d*)?$"
 
 
@@ -130,10 +132,10 @@ def frame_of_text(text: str, source: str, separator: str = "") -> tuple[Any, lis
     separator = separator or _separator(text)
     header, body, quote = _plain_text(text, separator) or _quoted_text(text, separator, source)
     _refuse_names(header, source)
-    return _settled(_frame(header, body, separator, quote, source), separator)
+    return _settled(_frame(header, body, separator, quote), separator)
 
 
-def _frame(header: list[str], body: str, separator: str, quote: str | None, source: str) -> Any:
+def _frame(header: list[str], body: str, separator: str, quote: str | None) -> Any:
     """A polars frame of rows of equal length, each column with the type of all its cells."""
     import polars
 
@@ -150,14 +152,10 @@ def _frame(header: list[str], body: str, separator: str, quote: str | None, sour
         # Types are inferred from all rows: "12" may be followed by "12a" far below.
         frame = parsed(infer_schema_length=None)
     except polars.exceptions.ComputeError:
-        # Integers beyond 128 bits stay text here; `_settled` makes floats of them.
+        # Such columns stay text here; `_settled` makes floats of them where it can.
         text = parsed(infer_schema=False)
-        wide = [name for name in names if text[name].str.contains(LONG_INTEGER).any()]
-        if not wide:
-            raise TableError(
-                f"{source} cannot be read as CSV; export the table anew."
-            ) from None
-        types = dict.fromkeys(wide, polars.String)
+        odd = [name for name in names if text[name].str.contains(NO_INTEGER).any()]
+        types = dict.fromkeys(odd or names, polars.String)
         frame = parsed(infer_schema_length=None, schema_overrides=types)
     frame.columns = header
     return frame
@@ -314,19 +312,25 @@ def _settled(frame: Any, separator: str) -> tuple[Any, list[str]]:
         polars.when(~bare.is_in(MISSING)).then(polars.col(*text)) if text else []
     )
     styles: dict[str, list[str]] = {"decimal points": [], "marks of thousands": []}
+    rounded: list[str] = []
     for name in text:
         cells = frame[name].str.strip_chars()
         known = cells.drop_nulls()
         if not known.cast(float, strict=False).null_count():
             frame = frame.with_columns(cells.cast(float).alias(name))
+            if known.str.contains(LONG_INTEGER).any():
+                rounded.append(name)
         elif style := _style(known, separator):
             styles[style].append(name)
             frame = frame.with_columns(_plain(cells, style).alias(name))
-    return frame, [
+    notes = [
         f"Read the commas in {listed(names)} as {style}."
         for style, names in styles.items()
         if names
     ]
+    if rounded:
+        notes.append(f"Rounded the integers of 39 and more digits in {listed(rounded)}.")
+    return frame, notes
 
 
 def _style(known: Any, separator: str) -> str:

@@ -20,6 +20,7 @@ from .remarks import MANY_CATEGORIES, Remark
 
 __all__ = ["Column", "dated", "is_text", "judge", "numbers", "parsed", "words"]
 
+LARGEST = 1e150  # its square, summed over all cells, is still a finite number
 MOSTLY = 0.95  # share of cells that must read as numbers for the others to count as missing
 FEW_ROWS, LIKE_NAMES = 20, 0.8  # of so many rows, this share different: names, not categories
 
@@ -180,7 +181,7 @@ def numbers(series: nw.Series[Any]) -> np.ndarray:
     Raises
     ------
     TableError
-        When one of them is infinite.
+        When one of them is infinite, or so large that its square is.
 
     Examples
     --------
@@ -197,6 +198,13 @@ def _finite(name: str, values: Any) -> np.ndarray:
         raise TableError(
             f"{name} is infinite in row {infinite.argmax() + 1}; give the cell a finite number "
             "or leave it empty."
+        )
+    large = np.abs(values) > LARGEST
+    if large.any():
+        row = int(large.argmax())
+        raise TableError(
+            f"{name} is {values[row]:g} in row {row + 1}, too large to compute with; divide "
+            "the column by a constant."
         )
     return np.asarray(values, dtype=np.float64)
 

@@ -66,8 +66,8 @@ SAID: dict[str, tuple[str, str]] = {
     )
     * 2,
     "counter": (
-        "{name} counts the rows; drop it (--drop {name}) if it only names them.",
-        "{count} columns count the rows: {names}; drop them (--drop) if they only name them.",
+        "{name} counts the rows; leave it out if it only names them.",
+        "{count} columns count the rows: {names}; leave them out if they only name them.",
     ),
 }
 SEPARATELY = {"spoilt", "odd", "many"}  # each column has its own story

@@ -16,7 +16,7 @@ from typing import Any
 from ordinality._files import put
 
 from .files import FORMATS, need_polars
-from .frames import TableError
+from .frames import TableError, listed
 
 __all__ = ["formula_cells", "write"]
 
@@ -66,7 +66,8 @@ def write(
         {name: polars.Series(name, cells) for name, cells in columns.items()}
     )
     if str(path) == "-":
-        sys.stdout.write((_safe(frame) if spreadsheet_safe else frame).write_csv())
+        content = _content(_safe(frame) if spreadsheet_safe else frame, ".csv")
+        sys.stdout.write(content.decode())
         return
     path = Path(path)
     suffix = _writable(path, force)
@@ -150,7 +151,7 @@ def _writable(path: Path, force: bool) -> str:
             f"There is no folder {path.parent} to write {path.name} into; create it first."
         )
     if path.exists() and not force:
-        raise TableError(f"{path} exists; --force replaces it.")
+        raise TableError(f"{path} exists; add `force` to replace it.")
     return suffix
 
 
@@ -158,6 +159,7 @@ def _content(frame: Any, suffix: str) -> bytes:
     buffer = io.BytesIO()
     kind = FORMATS[suffix]
     if kind == "text":
+        _refuse_nested(frame)
         frame.write_csv(buffer, separator="\t" if suffix == ".tsv" else ",")
     elif kind == "lines":
         frame.write_ndjson(buffer)
@@ -166,6 +168,20 @@ def _content(frame: Any, suffix: str) -> bytes:
     else:
         frame.write_ipc(buffer)
     return buffer.getvalue()
+
+
+def _refuse_nested(frame: Any) -> None:
+    """Refuse columns that delimited text cannot hold."""
+    import polars
+
+    odd = [
+        name for name, kind in frame.schema.items() if kind.is_nested() or kind == polars.Binary
+    ]
+    if odd:
+        raise TableError(
+            f"CSV cannot hold lists, objects or bytes, as in {listed(odd)}; write a .parquet "
+            "file, or leave them out."
+        )
 
 
 def _put(path: Path, content: bytes) -> None:

@@ -10,6 +10,7 @@ from sklearn.metrics import confusion_matrix
 
 from ordinality.levels import Order
 from ordinality.tables import Table, TableError, rows_for
+from ordinality.tables.columns import missing, weights_of
 from ordinality.tables.frames import column
 from ordinality.tables.judging import is_text, numbers, parsed, words
 
@@ -138,14 +139,14 @@ def labelled(
     """
     wanted = [target] if weights is None else [target, weights]
     series = [column(table, name) for name in wanted]
-    empty = np.any([one.is_null().to_numpy() for one in series], axis=0)
+    empty = np.any([missing(one) for one in series], axis=0)
     if empty.all():
         raise TableError(f"No row of {table.source} has a {' and a '.join(wanted)}.")
     notes = [f"Left out {int(empty.sum())} rows without {target}."] if empty.any() else []
     kept = np.flatnonzero(~empty).tolist()
     frame, said = rows_for(solver[0], Table(table.frame[kept, :], table.source))
     y = _as_levels(series[0][kept], solver[-1].levels_)
-    weight = None if weights is None else numbers(series[1][kept])
+    weight = None if weights is None else weights_of(series[1][kept])
     return frame, y, weight, (*notes, *said)
 
 
@@ -158,10 +159,11 @@ def _as_levels(series: Any, levels: np.ndarray) -> np.ndarray:
         y = np.array([odd.get(i, value) for i, value in enumerate(y.tolist())], dtype=object)
     else:
         y = numbers(series)
-    extra = [label for label in y.tolist() if label not in levels.tolist()]
-    if extra:
+    known = levels.tolist()
+    extra = next((i for i, label in enumerate(y.tolist()) if label not in known), None)
+    if extra is not None:
         raise TableError(
-            f"{series.name} holds {extra[0]!r}, which is not one of the levels the model "
-            f"knows: {', '.join(str(level) for level in levels.tolist())}."
+            f"{series.name} holds {words(series)[extra]!r}, which is not one of the levels "
+            f"the model knows: {', '.join(str(level) for level in known)}."
         )
     return y.astype(levels.dtype)
