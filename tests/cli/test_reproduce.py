@@ -115,6 +115,26 @@ def test_ctrl_c_says_how_to_go_on(run, folder, monkeypatch):
     assert "7 of 8 cells" in run("reproduce", "tiny/table-1", "--results", folder).stderr
 
 
+def test_kept_rows_are_checked(run, folder):
+    args = ("reproduce", "tiny/table-1", "--results", folder)
+    refused = run(*args, "--check", 3)
+    assert refused.exit_code == 2
+    assert "no row of tiny/table-1 to check" in " ".join(refused.stderr.split())
+    run(*args)
+    assert run(*args, "--check", 5).stdout == "5 of 5 rows are the same to six decimals.\n"
+    store = Store(folder / "tiny.jsonl")
+    (row,) = [r for r in store.rows().values() if (r["set"], r["method"], r["partition"])
+              == ("calm", "floored", 2)]  # fmt: skip
+    with store.writing() as append:
+        append(row | {"metrics": {**row["metrics"], "mae": 0.25}})
+    assert run(*args, "--check", 99, "--sets", "noisy").exit_code == 0
+    found = run(*args, "--check", 99)
+    assert found.exit_code == 1
+    assert "7 of 8 rows are the same to six decimals." in found.stdout
+    (line,) = [line for line in found.stdout.splitlines() if "mae" in line]
+    assert line.split()[:5] == ["calm", "floored", "2", "mae", "0.25"]
+
+
 @pytest.mark.parametrize(
     ("args", "sentence"),
     [
@@ -171,6 +191,7 @@ def test_the_committed_rows_are_small_and_whole():
         rows = Store(path).rows()
         assert len(rows) == len(lines)
         assert {row["experiment"] for row in rows.values()} == {path.stem}
+        assert all(row["metrics"] == runs.rounded(row["metrics"]) for row in rows.values())
 
 
 def test_a_line_that_is_no_row_is_a_warning_and_its_cell_is_computed_again(run, folder):

@@ -5,13 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from joblib.externals.loky import get_reusable_executor
 
-from ordinality.experiments.run import execute, processes, run, todo
+from ordinality.experiments.run import Work, execute, processes, recompute, run, same, todo
 from ordinality.experiments.store import Store, cell_of
 from ordinality.experiments.values import Cell, Method, Spec
 
@@ -246,6 +247,65 @@ def test_two_runs_do_not_write_to_one_file(store):
         append(row_of(1))
 
 
+def computed(function):
+    """The row of a method on a problem that is nothing."""
+    return execute(Work(Cell("e", "s", 1, "m"), Method("m", "M", function), lambda *_: None))
+
+
+def test_a_row_holds_processor_seconds():
+    row = computed(lambda data, seed: time.sleep(0.3) or {})
+    assert row["seconds"] < 0.2  # a wait costs the processor nothing
+
+
+def test_a_row_holds_six_decimals():
+    found = {"mae": np.float64(2 / 3), "by round": np.array([1 / 3, 0.5]), "n": 3}
+    row = computed(lambda data, seed: found)
+    assert row["metrics"] == {"mae": 0.666667, "by round": [0.333333, 0.5], "n": 3}
+
+
+# ------------------------------------------------------------------------------ checks
+
+
+def test_stored_rows_are_computed_again_and_compared(store):
+    run(tiny.spec(), store)
+    before = store.path.read_bytes()
+    pairs = recompute(tiny.spec(), store, 3, seed=1)
+    assert len({cell_of(new).key for _, new in pairs}) == 3
+    assert all(same(old, new) for old, new in pairs)
+    assert len(recompute(tiny.spec(), store, 99)) == 8  # all there are
+    assert store.path.read_bytes() == before
+
+
+def test_the_draw_follows_its_seed(store):
+    run(tiny.spec(), store)
+    drawn = [
+        [cell_of(new).key for _, new in recompute(tiny.spec(), store, 4, seed=seed)]
+        for seed in (1, 1, 2)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_rows_of_optional_methods_are_checked_too(store):
+    spec = tiny.spec(Method("slow", "Slow", tiny.commonest, optional=True))
+    run(spec, store, cells=list(spec.cells(methods=["slow"])))
+    assert len(recompute(spec, store, 99)) == 4
+
+
+def test_a_row_that_the_method_does_not_give_is_found(store):
+    run(tiny.spec(), store)
+    rows = list(store.rows().values())
+    with store.writing() as append:
+        append(rows[0] | {"metrics": {**rows[0]["metrics"], "mae": 0.123456}})
+    wrong = [old for old, new in recompute(tiny.spec(), store, 99) if not same(old, new)]
+    assert [cell_of(row).key for row in wrong] == [cell_of(rows[0]).key]
+
+
+def test_a_view_without_its_own_method_is_computed(store):
+    view = Method("shown", "Shown", tiny.commonest, reads="kept")
+    spec = tiny.spec(methods=(view,), published={})
+    assert {row["method"] for row in run(spec, store)} == {"kept"}
+
+
 def test_a_work_is_computed_with_one_thread_of_blas():
     from threadpoolctl import threadpool_info
 
@@ -253,7 +313,5 @@ def test_a_work_is_computed_with_one_thread_of_blas():
         return {"most": max(pool["num_threads"] for pool in threadpool_info())}
 
     spec = Spec("a/b", "", "", "e", ("s",), 1, (Method("t", "T", threads),), (), tiny.problem)
-    from ordinality.experiments.run import Work
-
     row = execute(Work(next(spec.cells()), spec.methods[0], lambda name, partition: None))
     assert row["metrics"]["most"] == 1

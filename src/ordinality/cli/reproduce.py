@@ -61,6 +61,12 @@ class Numbers(click.ParamType):
 @click.option("--partitions", type=Numbers(), metavar="1-5", help="Only these.")
 @click.option("--retry", is_flag=True, help="Compute failed cells again.")
 @click.option(
+    "--check",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Compute N rows that are kept again, drawn at random, and compare.",
+)
+@click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes."
 )
 @click.option(
@@ -91,6 +97,7 @@ def reproduce(
     methods: list[str] | None,
     partitions: list[int] | None,
     retry: bool,
+    check: int | None,
     jobs: int,
     folder: str | None,
     kind: str,
@@ -120,6 +127,10 @@ def reproduce(
     check_output(figure, _picture_suffix(figure), force)
     store = Store(home / f"{spec.experiment}.jsonl")
     cells = list(spec.cells(sets, methods, partitions))
+    if check:
+        return _check(
+            spec, store, cells if sets or methods or partitions else None, check, jobs
+        )
     if not only_show:
         _compute(spec, store, cells, jobs, retry)
     rows = store.rows()
@@ -181,6 +192,37 @@ def _compute(spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool
         raise click.exceptions.Exit(STOPPED) from None
     if failures:
         warn([f"{len(failures)} cells failed; --retry computes them again. {failures[0]}"])
+
+
+def _check(spec: Spec, store: Store, cells: list[Cell] | None, count: int, jobs: int) -> None:
+    """Compute kept rows again; what differs is listed, and the exit code is then 1."""
+    from ordinality.experiments.run import processes, recompute, same
+
+    with progress(spec.name) as tick:
+        pairs = recompute(
+            spec, store, count, cells=cells, mapper=processes(jobs),
+            progress=lambda done, total, row: tick(done, total),
+        )  # fmt: skip
+    if not pairs:
+        raise ValueError(f"there is no row of {spec.name} to check in {store.path}.")
+    differ = [(old, new) for old, new in pairs if not same(old, new)]
+    if differ:
+        lines = [line for old, new in differ for line in _differences(old, new)]
+        show(results(), ["set", "method", "partition", "", "kept", "now"], lines)
+    click.echo(f"{len(pairs) - len(differ)} of {len(pairs)} rows are the same to six decimals.")
+    if differ:
+        raise click.exceptions.Exit(1)
+
+
+def _differences(old: Any, new: Any) -> list[list[str]]:
+    """A line for each number in which two rows of a cell differ, or for a failure."""
+    cell = [old["set"], old["method"], str(old["partition"])]
+    kept, now = ({"": row.get("error"), **row.get("metrics", {})} for row in (old, new))
+    return [
+        [*cell, name, str(kept.get(name)), str(now.get(name))]
+        for name in kept | now
+        if kept.get(name) != now.get(name)
+    ]
 
 
 def _narrowed(spec: Spec, sets: list[str] | None, methods: list[str] | None) -> Spec:

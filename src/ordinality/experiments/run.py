@@ -8,21 +8,33 @@ well. A cell that fails leaves a row that says how, and the run goes on.
 from __future__ import annotations
 
 import platform
+import random
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from ordinality.experiments.store import Row, Store
+from ordinality.experiments.store import Row, Store, cell_of
 from ordinality.experiments.values import Cell, Method, Spec
 
-__all__ = ["Work", "execute", "processes", "run", "todo", "versions"]
+__all__ = [
+    "Work",
+    "execute",
+    "processes",
+    "recompute",
+    "rounded",
+    "run",
+    "same",
+    "todo",
+    "versions",
+]
 
 Mapper = Callable[[Callable[[Any], Row], Iterable[Any]], Iterable[Row]]
 Progress = Callable[[int, int, Row], Any]
+DECIMALS = 6  # of the metrics in a row
 
 
 @dataclass(frozen=True)
@@ -81,7 +93,7 @@ def run(
     cells = list(spec.cells() if cells is None else cells)
     waiting = todo(cells, store, retry=retry)
     if waiting:
-        works = [Work(cell, spec.method(cell.method), spec.problem) for cell in waiting]
+        works = [Work(cell, spec.computes(cell), spec.problem) for cell in waiting]
         mapper = mapper or processes(jobs)
         with store.writing() as append:
             for done, row in enumerate(mapper(execute, works), start=1):
@@ -90,6 +102,66 @@ def run(
                     progress(done, len(works), row)
     rows = store.rows()
     return [rows[cell.key] for cell in cells]
+
+
+def recompute(
+    spec: Spec,
+    store: Store,
+    count: int,
+    *,
+    cells: Sequence[Cell] | None = None,
+    seed: int | None = None,
+    mapper: Mapper = map,
+    progress: Progress | None = None,
+) -> list[tuple[Row, Row]]:
+    """Compute some rows of the store again: pairs of the stored row and the new one.
+
+    Parameters
+    ----------
+    spec : Spec
+    store : Store
+        It is only read.
+    count : int
+        How many rows are drawn; all if there are fewer.
+    cells : list of Cell, optional
+        What to draw from; default every cell of the spec that has a row, optional ones too.
+    seed : int, optional
+        Of the draw.
+    mapper, progress : callable
+        As in `run`.
+
+    Examples
+    --------
+    >>> from ordinality.experiments.specs import get
+    >>> recompute(get("gpor/table-2"), Store("there is no such file"), 3)
+    []
+    """
+    rows = store.rows()
+    if cells is None:
+        cells = list(spec.cells(methods=[method.name for method in spec.methods]))
+    kept = {cell.key: cell for cell in cells if cell.key in rows}
+    drawn = random.Random(seed).sample(sorted(kept), min(count, len(kept)))
+    works = [Work(kept[key], spec.computes(kept[key]), spec.problem) for key in drawn]
+    pairs = []
+    for done, row in enumerate(mapper(execute, works), start=1):
+        pairs.append((rows[cell_of(row).key], row))
+        if progress is not None:
+            progress(done, len(works), row)
+    return pairs
+
+
+def same(stored: Row, new: Row) -> bool:
+    """Whether two rows of a cell have the same numbers, to six decimals, or the same failure.
+
+    Examples
+    --------
+    >>> same({"metrics": {"mae": 2 / 3}}, {"metrics": {"mae": 0.666667}})
+    True
+    >>> same({"metrics": {"mae": 0.25}}, {"error": {"type": "ValueError", "message": ""}})
+    False
+    """
+    one, other = ((rounded(row.get("metrics", {})), row.get("error")) for row in (stored, new))
+    return repr(one) == repr(other)  # as text, since NaN is not equal to itself
 
 
 def todo(cells: Iterable[Cell], store: Store, *, retry: bool = False) -> list[Cell]:
@@ -123,7 +195,7 @@ def execute(work: Work) -> Row:
     """
     from threadpoolctl import threadpool_limits
 
-    cell, began = work.cell, time.perf_counter()
+    cell, began = work.cell, time.process_time()
     row: Row = {
         "experiment": cell.experiment,
         "set": cell.set,
@@ -136,18 +208,35 @@ def execute(work: Work) -> Row:
         warnings.simplefilter("always")
         try:
             problem = work.problem(cell.set, cell.partition)
-            began = time.perf_counter()  # reading is no part of the method
+            began = time.process_time()  # reading is not part of the method
             metrics = work.method.function(problem, cell.partition, **cell.settings)
-            row["metrics"] = dict(metrics)
+            row["metrics"] = rounded(dict(metrics))
         except FileNotFoundError:  # data that are not there: no failure of the method
             raise
         except Exception as problem:  # the run goes on; the row tells
             row["error"] = {"type": type(problem).__name__, "message": str(problem)}
-    row["seconds"] = round(time.perf_counter() - began, 3)
+    row["seconds"] = round(time.process_time() - began, 3)
     if caught:
         row["warned"] = sorted({warning.category.__name__ for warning in caught})
     row["versions"] = versions()
     return row
+
+
+def rounded(value: Any) -> Any:
+    """Numbers as rows keep them, to six decimals; lists and dicts of them likewise.
+
+    Examples
+    --------
+    >>> rounded({"mae": 2 / 3, "by round": [1 / 3, 1]})
+    {'mae': 0.666667, 'by round': [0.333333, 1]}
+    """
+    if isinstance(value, Mapping):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(item) for item in value]
+    if hasattr(value, "tolist"):  # arrays and scalars of NumPy
+        return rounded(value.tolist())
+    return round(value, DECIMALS) if isinstance(value, float) else value
 
 
 @cache

@@ -210,6 +210,10 @@ class Spec:
         """The method called `name`."""
         return _named(self.methods, name, "method", self.name)
 
+    def computes(self, cell: Cell) -> Method:
+        """The method that computes a cell, be it one of which the table shows another view."""
+        return next(m for m in self.methods if (m.reads or m.name) == cell.method)
+
     def metric(self, name: str) -> Metric:
         """The metric called `name`."""
         return _named(self.metrics, name, "metric", self.name)
