@@ -293,6 +293,24 @@ def test_nothing_is_drawn_from_nothing():
         draw(tiny.spec(), {}, io.BytesIO())
 
 
+def test_the_likelihood_and_the_derivatives_of_its_loss_are_drawn(monkeypatch):
+    figure = picture(get("gpor/figure-1"), {}, monkeypatch)
+    assert [ax.get_title() for ax in figure.axes] == [
+        "likelihood", "first derivative of the loss", "second derivative of the loss",
+    ]  # fmt: skip
+    (f, likelihood), (_, first), (_, second) = (
+        np.array([line.get_data() for line in ax.lines]).transpose(1, 0, 2)
+        for ax in figure.axes
+    )
+    assert likelihood.sum(axis=0) == pytest.approx(np.ones(f.shape[1]))
+    step = f[0, 1] - f[0, 0]
+    for drawn, loss in ((first, -np.log(likelihood)), (second, first)):
+        numeric = np.gradient(loss, step, axis=1)
+        inside = np.abs(f) < 5  # beyond, likelihoods round to one
+        assert drawn[inside] == pytest.approx(numeric[inside], abs=2e-3)
+    assert np.all((second >= 0) & (second <= 1))
+
+
 @pytest.mark.parametrize("name", ["plsor/figure-1", "orboost/figure-2"])
 def test_pictures_of_made_up_data_are_drawn(name, monkeypatch):
     figure = picture(get(name), {}, monkeypatch)

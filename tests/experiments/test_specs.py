@@ -14,7 +14,7 @@ NAMES = specs.names()
 
 def test_every_table_and_figure_has_a_spec():
     wanted = {
-        "gpor": "figure-2 figure-3 figure-4 figure-4-tissue table-2 table-3 table-4",
+        "gpor": "figure-1 figure-2 figure-3 figure-4 figure-4-tissue table-2 table-3 table-4",
         "orboost": "figure-2 figure-3 table-1 table-2",
         "plsor": "figure-1 table-3 table-4 table-5",
         "preference": "figure-2 figure-3 table-1 table-1-abalone table-2 table-2-segment",
@@ -32,8 +32,10 @@ def test_a_spec_is_whole(name):
         assert key[1] in methods
         assert key[2] in metrics
     assert len(methods) == len(spec.methods)
-    keys = [cell.key for cell in spec.cells()]
-    assert len(keys) == len(set(keys)) > 0
+    if spec.sets:
+        assert list(spec.cells())
+    else:  # nothing is learnt, so that it builds its own report
+        assert spec.build is not None
     assert spec.notes
     if spec.axis is not None:
         assert set(spec.axis) == set(spec.sets)

@@ -165,6 +165,8 @@ def _compute(spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool
     from ordinality.experiments.run import run, todo
 
     waiting = todo(cells, store, retry=retry)
+    if not cells:
+        return
     if not waiting:
         say([f"All {len(cells)} cells are there already, in {store.path}"])
         return

@@ -18,12 +18,15 @@ WIDTH, HEIGHT = 4.2, 3.3  # inches of a panel
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Means at some places of the axis, and how far they spread."""
+    """Means at some places of the axis, and how far they spread.
+
+    A curve without a spread is smooth: drawn as a line, without marks or bars.
+    """
 
     label: str
     x: ArrayLike
     mean: ArrayLike
-    spread: ArrayLike
+    spread: ArrayLike | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +38,14 @@ class Panel:
     curves: Sequence[Curve]
 
 
-def curves(panels: Sequence[Panel], x_title: str, *, log: bool = False) -> Any:
+def curves(
+    panels: Sequence[Panel],
+    x_title: str,
+    *,
+    log: bool = False,
+    columns: int = 2,
+    ticks: Sequence[float] | None = None,
+) -> Any:
     """A panel beside another, the curves of a label in the same stroke everywhere.
 
     Parameters
@@ -44,6 +54,10 @@ def curves(panels: Sequence[Panel], x_title: str, *, log: bool = False) -> Any:
     x_title : str
     log : bool
         Whether the axis is one of powers.
+    columns : int
+        Panels side by side.
+    ticks : sequence of float, optional
+        Places that the axis names.
 
     Returns
     -------
@@ -58,9 +72,13 @@ def curves(panels: Sequence[Panel], x_title: str, *, log: bool = False) -> Any:
     """
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
     style = dict(zip(labels, strokes(len(labels)), strict=True))
-    figure, axes = _panels(len(panels), columns=2)
+    figure, axes = _panels(len(panels), columns)
     for ax, panel in zip(axes, panels, strict=False):
         for shift, curve in enumerate(panel.curves):
+            if curve.spread is None:
+                stroke = {**style[curve.label], "marker": ""}
+                ax.plot(curve.x, curve.mean, label=plain(curve.label), linewidth=1.4, **stroke)
+                continue
             x = _apart(np.asarray(curve.x, dtype=float), shift, len(panel.curves), log)
             ax.errorbar(
                 x, curve.mean, curve.spread, label=plain(curve.label), **style[curve.label],
@@ -68,6 +86,8 @@ def curves(panels: Sequence[Panel], x_title: str, *, log: bool = False) -> Any:
             )  # fmt: skip
         if log:
             ax.set_xscale("log")
+        if ticks is not None:
+            ax.set_xticks(ticks)
         ax.set(title=plain(panel.title, 60), xlabel=plain(x_title), ylabel=plain(panel.y_title))
         tidy(ax, grid="y")
     named = {plain(label): None for label in labels}

@@ -1,4 +1,4 @@
-"""Chu & Ghahramani (2005), "Gaussian processes for ordinal regression": figures 2 to 4."""
+"""Chu & Ghahramani (2005), "Gaussian processes for ordinal regression": figures 1 to 4."""
 
 from __future__ import annotations
 
@@ -183,6 +183,24 @@ FEW_GENES = (
 )
 
 SPECS = (
+    Spec(
+        name="gpor/figure-1",
+        title="The likelihood of three levels, and two derivatives of its loss",
+        source=f"{SOURCE}, section 2.2",
+        experiment="likelihood",
+        sets=(),
+        partitions=0,
+        methods=(),
+        metrics=(),
+        problem=pictures.three_ranks,
+        build=pictures.likelihood_table,
+        draw=pictures.likelihood_curves,
+        notes=(
+            "Nothing is learnt here: these are equations 5 to 7 with noise variance 1 and "
+            "thresholds -3 and 3. The loss is the negative logarithm of the likelihood. As the "
+            "paper says, its first derivative increases and its second lies between 0 and 1.",
+        ),
+    ),
     Spec(
         name="gpor/figure-2",
         title="Three ranks in the plane, with lower and with higher noise",

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ordinality.datasets import Split, bands_2d, five_levels_1d, three_ranks_2d
+from ordinality.experiments.report import Table, shown
 from ordinality.experiments.values import Spec
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "ensemble_regions",
     "five_levels",
     "gp_regions",
+    "likelihood_curves",
+    "likelihood_table",
     "three_ranks",
 ]
 
@@ -85,6 +88,60 @@ def gp_regions(spec: Spec, rows: Any) -> Any:
             predict = model.fit(split.X, split.y).predict
             panels.append((f"{method.title}, {name}", predict, split.X, split.y))
     return regions(panels, columns=len(spec.methods))
+
+
+LOSS = ("likelihood", "first derivative of the loss", "second derivative of the loss")
+SIGNS = ("p(y | f)", "−∂ log p / ∂f", "−∂² log p / ∂f²")
+THRESHOLDS = (-3.0, 3.0)
+
+
+def _ordinal_loss(level: int, f: np.ndarray) -> tuple[np.ndarray, ...]:
+    """p(y | f), and both derivatives of -log p(y | f); three levels, unit noise."""
+    from ordinality.gp.likelihoods import Ordinal
+
+    jet = Ordinal(np.array(THRESHOLDS), noise=1.0).point(np.full(f.size, level - 1), f)
+    return np.exp(jet.value), -jet.d1, -jet.d2
+
+
+def likelihood_curves(spec: Spec, rows: Any) -> Any:
+    """The likelihood of three levels and the derivatives of its loss, over the latent value.
+
+    Examples
+    --------
+    >>> likelihood_curves.__name__
+    'likelihood_curves'
+    """
+    from ordinality.display.experiments import Curve, Panel, curves
+
+    f = np.linspace(-9.0, 9.0, 361)
+    by_level = {f"y = {level}": _ordinal_loss(level, f) for level in (1, 2, 3)}
+    panels = [
+        Panel(title, sign, [Curve(label, f, found[i]) for label, found in by_level.items()])
+        for i, (title, sign) in enumerate(zip(LOSS, SIGNS, strict=True))
+    ]
+    return curves(panels, "latent value f(x)", columns=3, ticks=range(-9, 10, 3))
+
+
+def likelihood_table(spec: Spec, rows: Any) -> Table:
+    """The same at a few latent values.
+
+    Examples
+    --------
+    >>> from ordinality.experiments.specs import get
+    >>> likelihood_table(get("gpor/figure-1"), {}).lines[0]
+    ['−6', '1', '0.9987', '0.0044', '0.0133']
+    """
+    values = np.array([-6.0, -3.0, 0.0, 3.0, 6.0])
+
+    def cells(level: int, i: int) -> list[str]:  # + 0.0: no minus before a zero
+        return [shown(x[i].round(4) + 0.0, 4) for x in _ordinal_loss(level, values)]
+
+    lines = [
+        [shown(f, 0), str(level), *cells(level, i)]
+        for i, f in enumerate(values)
+        for level in (1, 2, 3)
+    ]
+    return Table(spec, ["f(x)", "y", *LOSS], lines, "The paper prints the curves alone.")
 
 
 def ensemble_regions(spec: Spec, rows: Any) -> Any:
