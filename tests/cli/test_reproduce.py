@@ -125,14 +125,19 @@ def test_kept_rows_are_checked(run, folder):
     store = Store(folder / "tiny.jsonl")
     (row,) = [r for r in store.rows().values() if (r["set"], r["method"], r["partition"])
               == ("calm", "floored", 2)]  # fmt: skip
+    changed = row | {"metrics": {**row["metrics"], "mae": 0.25}}
     with store.writing() as append:
-        append(row | {"metrics": {**row["metrics"], "mae": 0.25}})
+        append(changed)
     assert run(*args, "--check", 99, "--sets", "noisy").exit_code == 0
     found = run(*args, "--check", 99)
     assert found.exit_code == 1
     assert "7 of 8 rows are the same to six decimals." in found.stdout
     (line,) = [line for line in found.stdout.splitlines() if "mae" in line]
     assert line.split()[:5] == ["calm", "floored", "2", "mae", "0.25"]
+    assert "OPENBLAS_CORETYPE" not in found.stderr
+    with store.writing() as append:
+        append(changed | {"versions": {**row["versions"], "blas": "Haswell II"}})
+    assert "OPENBLAS_CORETYPE=Haswell II" in run(*args, "--check", 99).stderr
 
 
 @pytest.mark.parametrize(

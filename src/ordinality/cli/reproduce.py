@@ -211,9 +211,23 @@ def _check(spec: Spec, store: Store, cells: list[Cell] | None, count: int, jobs:
     if differ:
         lines = [line for old, new in differ for line in _differences(old, new)]
         show(results(), ["set", "method", "partition", "", "kept", "now"], lines)
+        _name_kernels(differ)
     click.echo(f"{len(pairs) - len(differ)} of {len(pairs)} rows are the same to six decimals.")
     if differ:
         raise click.exceptions.Exit(1)
+
+
+def _name_kernels(differ: list[tuple[Any, Any]]) -> None:
+    """Say so if rows that differ come from a processor with other BLAS kernels."""
+    ours = differ[0][1]["versions"]["blas"]
+    theirs = {old.get("versions", {}).get("blas", ours) for old, _ in differ} - {ours}
+    if theirs:
+        warn(
+            [
+                "rows above were computed with the BLAS kernels of another processor; those "
+                f"are chosen by the environment variable OPENBLAS_CORETYPE={min(theirs)}."
+            ]
+        )
 
 
 def _differences(old: Any, new: Any) -> list[list[str]]:

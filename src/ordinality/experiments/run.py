@@ -241,17 +241,30 @@ def rounded(value: Any) -> Any:
 
 @cache
 def versions() -> dict[str, str]:
-    """What computed a row.
+    """What computed a row: libraries, and the processor whose kernels BLAS has chosen.
+
+    The last digits of a matrix product depend on these kernels. Where a method has to choose
+    between almost equal values, so do its errors.
 
     Examples
     --------
     >>> sorted(versions())
-    ['numpy', 'ordinality', 'python', 'scikit-learn', 'scipy']
+    ['blas', 'numpy', 'ordinality', 'python', 'scikit-learn', 'scipy']
     """
+    import numpy  # noqa: F401  # so that its BLAS is among the loaded libraries
+    from threadpoolctl import threadpool_info
+
     from ordinality import __version__
 
     found = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
-    return {"ordinality": __version__, **found, "python": platform.python_version()}
+    kernels = {pool.get("architecture") for pool in threadpool_info()} - {None}
+    blas = " ".join(sorted(kernels))
+    return {
+        "ordinality": __version__,
+        **found,
+        "python": platform.python_version(),
+        "blas": blas,
+    }
 
 
 def processes(jobs: int) -> Mapper:
