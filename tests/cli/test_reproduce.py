@@ -40,7 +40,7 @@ def test_a_run_computes_what_is_missing_and_prints_ours_beside_theirs(run, folde
     assert result.exit_code == 0
     assert "8 of 8 cells are to be computed" in result.stderr
     assert "10.0 ± 5.0" in result.stdout
-    assert "published standard deviation or better" in result.stdout
+    assert "Reproduced: " in result.stdout
     again = run("reproduce", "tiny/table-1", "--results", folder)
     assert "All 8 cells are there already" in again.stderr
     assert again.stdout == result.stdout

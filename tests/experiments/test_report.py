@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from ordinality.experiments import render
+from ordinality.experiments.agreement import Agreement, verdict
 from ordinality.experiments.figures import draw
-from ordinality.experiments.report import agreement, entries, marked, means, table
+from ordinality.experiments.report import entries, marked, means, table
 from ordinality.experiments.run import run
-from ordinality.experiments.specs import get
+from ordinality.experiments.specs import get, times, transcribed
 from ordinality.experiments.store import Store
 from ordinality.experiments.values import Marks, Method, Metric, Published
 
@@ -99,7 +100,7 @@ def test_missing_partial_and_failed_cells_are_called_so(rows):
     failed = {k: v for k, v in rows.items() if "error" in v}
     only = replace(spec, partitions=2, methods=(spec.method("refuses"),))
     assert table(only, failed).lines[0][2] == "failed (1)"
-    assert "4 of 16 cells are missing" in table(replace(spec, partitions=2), rows).verdict
+    assert "4 of 16 means are missing" in table(replace(spec, partitions=2), rows).verdict
 
 
 def test_optional_methods_appear_with_their_rows_and_are_not_missed_without():
@@ -164,24 +165,66 @@ def test_the_test_may_be_against_a_named_method():
 # ------------------------------------------------------------------------------ verdicts
 
 
-def test_the_verdict_counts_what_agrees_and_names_what_does_not():
+def judged():
+    """Means that are better, as good, a little worse and much worse than published."""
     published = {(s, "a", "mae"): Published(0.2, 0.1) for s in "pqrs"}
     values = {"a": {"p": [0.1, 0.1], "q": [0.25, 0.25], "r": [0.29, 0.29], "s": [0.5, 0.5]}}
-    spec, rows = made(values, published=published)
-    said = agreement(spec, entries(spec, rows))
-    assert said == (
-        "2 of 4 cells (50%) are within half a published standard deviation or better, 1 more "
-        "within one, 1 are not. Beyond one: s A error (+3.00)."
+    return made(values, published=published)
+
+
+def test_the_verdict_counts_what_is_reproduced_and_what_is_not_worse():
+    spec, rows = judged()
+    assert Agreement.of(entries(spec, rows)) == Agreement(judged=4, reproduced=1, not_worse=2)
+    assert verdict(spec, entries(spec, rows)) == (
+        "Reproduced: 1 of 4 means (25%) are within half a published standard deviation of the "
+        "published mean, on either side.\n"
+        "Not worse: 2 of 4 (50%) are at most half a deviation worse.\n"
+        "Worse by more than one deviation: s A error (+3.00)."
     )
 
 
-def test_methods_beyond_the_paper_are_counted_apart():
+def test_data_for_machines_have_both_counts():
+    spec, rows = judged()
+    data = render.as_data(table(spec, rows))
+    counts = {"judged": 4, "reproduced": 1, "not_worse": 2}
+    assert data["agreement"] == {**counts, "methods": {"A": counts}}
+    assert [e["reproduced"] for e in data["entries"]] == [False, True, False, False]
+    assert [e["not_worse"] for e in data["entries"]] == [True, True, False, False]
+
+
+def test_what_is_only_set_beside_a_published_column_is_counted_apart():
     published = {("s", "a", "mae"): Published(0.2, 0.1)}
-    spec, rows = made({"a": {"s": [0.1, 0.3]}, "b": {"s": [0.9, 0.9]}}, published=published)
-    beyond = replace(spec.methods[1], optional=True, column="a")
-    said = table(replace(spec, methods=(spec.methods[0], beyond)), rows).verdict
-    assert said.startswith("1 of 1 cells (100%)")
-    assert "Beside the same columns: B 0 of 1." in said
+    spec, rows = made({"a": {"s": [0.1, 0.3]}, "b": {"s": [0.0, 0.0]}}, published=published)
+    beside = replace(spec.methods[1], column="a")
+    spec = replace(spec, methods=(spec.methods[0], beside))
+    said = table(spec, rows).verdict
+    assert said.startswith("Reproduced: 1 of 1 means (100%)")
+    assert "Set beside the same columns: B 0 and 1 of 1." in said
+    assert (
+        "1 of 2 means are missing"
+        in table(spec, {k: v for k, v in rows.items() if '"a"' in k}).verdict
+    )
+
+
+def test_means_with_every_printed_digit_are_marked_as_equal():
+    columns = [("a", "mae"), ("b", "mae")]
+    published = transcribed.read("s 0.20 0.14 0.21 0.14", columns)
+    spec, rows = made({"a": {"s": [0.1, 0.3]}, "b": {"s": [0.1, 0.3]}}, published=published)
+    found = table(spec, rows)
+    assert [line[4] for line in found.lines] == ["=", "−0.07"]
+    assert "in every printed digit (=): A 1." in found.verdict
+
+
+def test_the_papers_own_marks_stand_in_the_published_column():
+    columns = [("a", "mae"), ("b", "mae"), ("c", "mae")]
+    values = {name: {"s": [0.1, 0.3]} for name in "abc"}
+    starred = transcribed.read("s 0.30* 0.14 0.20 0.1 0.25 0.2", columns)
+    spec, rows = made(values, published=starred)
+    found = table(spec, rows)
+    assert [line[3] for line in found.lines] == ["0.30 ± 0.14 ⋆", "0.20 ± 0.1", "0.25 ± 0.2"]
+    assert {i for i, j in found.bold if j == 3} == {1}  # bold by the rule: the lowest
+    printed = transcribed.read("s 0.30 0.14 0.20 0.1 0.25b 0.2", columns)
+    assert {i for i, j in table(replace(spec, published=printed), rows).bold if j == 3} == {2}
 
 
 def test_ranks_are_those_of_the_published_means_of_plsor():
@@ -197,8 +240,11 @@ def test_ranks_are_those_of_the_published_means_of_plsor():
     report = table(spec, rows)
     # The paper prints 0.83, 1.39, 1.84 and 2.58; the first and third do not follow from its
     # own means, the others do.
-    assert [line[4] for line in report.lines] == ["0.85", "1.39", "1.93", "2.58"]
-    assert report.verdict.startswith("4 of 4 tests come out as published")
+    published = [line for line in report.lines if line[2] == "as published"]
+    assert [line[5] for line in published] == ["0.85", "1.39", "1.93", "2.58"]
+    assert report.verdict.startswith(
+        "4 of 4 (as published) and 0 of 4 (ours, weak prior) tests"
+    )
 
 
 # ------------------------------------------------------------------------------ renderings
@@ -228,6 +274,29 @@ def test_data_for_machines_are_json(rows):
     assert len(data["entries"]) == 8
     judged = [e for e in data["entries"] if e["away"] is not None]
     assert len(judged) == 3
+
+
+def test_the_page_sets_what_the_papers_say_about_time_beside_our_seconds():
+    spec = get("preference/figure-2")
+    rows = {
+        spec.cell(name, k, method).key: {
+            "seconds": factor * float(name) ** power,
+            "metrics": {},
+        }
+        for method, factor, power in (
+            (spec.method("cc-svm"), 1e-4, 2),
+            (spec.method("gp"), 0.03, 1),
+        )
+        for name in spec.sets
+        for k in range(1, 21)
+    }
+    ours = {(line[2], line[3]): line[4] for line in times.lines(rows)}
+    assert ours["documents, 100 to 1000 pairs", "CC-SVM"] == "1.00 s to 100 s, power 2.0"
+    assert ours["documents, 100 to 1000 pairs", "GP, weak prior"].endswith("power 1.0")
+    assert ours["house 16h", "SVM-EXC"] == "missing"
+    page = render.page([], times.lines(rows))
+    assert page.count("about an hour") == 1
+    assert "more than four days. | house 16h | SVM-EXC | missing |" in page
 
 
 def test_the_page_links_to_every_report(rows):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ordinality.experiments import specs
-from ordinality.experiments.specs import gpor, orboost, plsor, preference, transcribed
+from ordinality.experiments.specs import gpor, methods, orboost, plsor, preference, transcribed
 from ordinality.experiments.specs.ranks import TABLE_5
 
 NAMES = specs.names()
@@ -26,14 +26,15 @@ def test_every_table_and_figure_has_a_spec():
 @pytest.mark.parametrize("name", NAMES)
 def test_a_spec_is_whole(name):
     spec = specs.get(name)
-    methods, metrics = {m.name for m in spec.methods}, {m.name for m in spec.metrics}
+    names, metrics = {m.name for m in spec.methods}, {m.name for m in spec.metrics}
     for key in spec.published:
         assert key[0] in spec.sets
-        assert key[1] in methods
+        assert key[1] in names
         assert key[2] in metrics
-    assert len(methods) == len(spec.methods)
+    assert len(names) == len(spec.methods)
+    keys = [cell.key for cell in spec.cells()]
     if spec.sets:
-        assert list(spec.cells())
+        assert len(keys) == len(set(keys)) > 0
     else:  # nothing is learnt, so that it builds its own report
         assert spec.build is not None
     assert spec.notes
@@ -53,6 +54,33 @@ def test_cells_of_one_experiment_agree_on_what_a_method_is(name):
                 assert all(m.settings == method.settings for m in same)
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if specs.get(name).sets])
+def test_every_gaussian_process_names_its_prior(name):
+    for method in specs.get(name).methods:
+        if "svm" in method.name or method.function is methods.boosted:
+            continue
+        by_itself = method.function in (methods.rankings_gp, methods.rounded)
+        if by_itself or method.settings.get("hyperprior", "weak") is None:
+            assert method.title.endswith(("evidence alone", "leave-one-out alone"))
+        else:
+            assert method.title.endswith("weak prior")
+
+
+def test_map_and_ep_stand_in_the_tables_as_published_by_the_formula_and_ours():
+    spec = specs.get("gpor/table-2")
+    for name, inference in (("map", "laplace"), ("ep", "ep")):
+        published, formula, ours = (
+            spec.method(name + suffix) for suffix in ("-published", "-evidence", "")
+        )
+        cells = [spec.cell("stocks_5", 1, m) for m in (published, formula, ours)]
+        assert cells[0].key == cells[1].key != cells[2].key
+        assert cells[0].settings == {"inference": inference, "hyperprior": None}
+        assert cells[2].settings == {"inference": inference}  # what OrdinalGP has by default
+        assert (published.suffix, formula.suffix, ours.suffix) == ("_narrow", "", "")
+        assert published.column == ""
+        assert formula.column == ours.column == published.name
+
+
 def test_an_unknown_name_is_answered_with_the_nearest():
     with pytest.raises(ValueError, match="'gpor/tabel-2'; did you mean gpor/table-2"):
         specs.get("gpor/tabel-2")
@@ -66,7 +94,7 @@ def test_the_machines_of_the_large_sets_run_only_when_named():
 
 def test_another_view_of_a_cell_is_no_other_cell():
     spec = specs.get("gpor/table-2")
-    view, own = spec.method("ep-exact"), spec.method("ep")
+    view, own = spec.method("ep-published"), spec.method("ep-evidence")
     assert spec.cell("stocks_5", 1, view).key == spec.cell("stocks_5", 1, own).key
 
 
@@ -100,7 +128,8 @@ def pairs(text):
 
 
 def ours(text):
-    numbers = [float(word) for line in text.split("\n") for word in line.split()[1:]]
+    words = [word for line in text.split("\n") for word in line.split()[1:]]
+    numbers = [float(word.rstrip("*b")) for word in words]
     return list(zip(numbers[::2], numbers[1::2], strict=True))
 
 
@@ -153,9 +182,40 @@ def test_the_tables_of_the_preference_paper_are_transcribed(papers):
         for line in second.splitlines()[2:]
         if "±" in line
     ]
-    ours_ = [[float(n) for n in line.split()[1:]] for line in
+    ours_ = [[float(n.rstrip("b")) for n in line.split()[1:]] for line in
              preference.TABLE_2_LABELS.strip().splitlines()]  # fmt: skip
     assert labels == ours_
+
+
+def marked(text, mark):
+    """Means of a transcribed table that carry a mark."""
+    return sorted(
+        float(word[:-1]) for word in text.split() if word.endswith(mark) and word[0].isdigit()
+    )
+
+
+def test_stars_and_bold_type_are_those_of_the_papers(papers):
+    text = papers("gpor")
+    parts = {
+        gpor.TABLE_2: between(text, "Table 1: Data sets", "Table 2: Test results"),
+        gpor.TABLE_3: between(text, "Table 2: Test results", "Table 3: Test results"),
+        gpor.TABLE_4: between(text, "Table 3: Test results", "Table 4: Test results"),
+    }
+    for table, part in parts.items():
+        assert marked(table, "*") == sorted(map(float, re.findall(r"\?(\d+\.\d+)", part)))
+        assert not marked(table, "b")  # lost in the text
+    text = papers("preference")
+    first = between(text, "DATASET\t$m$", "Hersh et al.")
+    second = between(text, "DATASET\t$L/d$", "CC-SVM algorithm on class")
+    star, bold = r"(\d+\.\d+)±\d+\.\d+ \$\\star", r"<b>(\d+\.\d+)±"
+    for table, part in (
+        (preference.TABLE_1, first), (preference.TABLE_2_PREFERENCES, second),
+    ):  # fmt: skip
+        assert marked(table, "*") == sorted(map(float, re.findall(star, part)))
+        assert marked(table, "b") == sorted(map(float, re.findall(bold, part)))
+    # Of label errors the last of the three columns is GP's; the first, PW's, is not ours.
+    label = re.findall(r"\t<b>(\d+\.\d+)</b>\t\d+\.\d+±", second)
+    assert marked(preference.TABLE_2_LABELS, "b") == sorted(map(float, label))
 
 
 def test_the_cited_columns_of_plsor_are_those_of_gpor_rounded():

@@ -336,16 +336,14 @@ def _list(home: Path, kind: str) -> None:
 def _write_page(path: str, home: Path) -> None:
     from ordinality.experiments import render, specs
     from ordinality.experiments.report import table
+    from ordinality.experiments.specs import times
     from ordinality.experiments.store import Store
 
-    tables, problems = [], []
-    for name in specs.names():
-        spec = specs.get(name)
-        store = Store(home / f"{spec.experiment}.jsonl")
-        tables.append(table(spec, store.rows()))
-        problems += store.problems
-    _warn_of(problems)
-    _write(path, render.page(tables))
+    every = [specs.get(name) for name in specs.names()]
+    stores = {spec.experiment: Store(home / f"{spec.experiment}.jsonl") for spec in every}
+    rows = {key: row for store in stores.values() for key, row in store.rows().items()}
+    _warn_of([problem for store in stores.values() for problem in store.problems])
+    _write(path, render.page([table(spec, rows) for spec in every], times.lines(rows)))
 
 
 # ------------------------------------------------------------------------------ files

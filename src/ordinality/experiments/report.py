@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ordinality.experiments.agreement import own, verdict
 from ordinality.experiments.compare import rank_sum
 from ordinality.experiments.values import Method, Metric, Published, Spec
-from ordinality.experiments.words import listed
 
-__all__ = ["Entry", "Table", "agreement", "entries", "marked", "means", "shown", "table"]
+__all__ = ["Entry", "Table", "entries", "marked", "means", "shown", "table"]
 
 Rows = Mapping[str, Mapping[str, Any]]  # by the key of the cell
 SHOWN = 6  # places of a curve that a table lists
@@ -38,7 +38,7 @@ class Entry:
     sd: float | None  # published standard deviation, in the units of the table
     spread_kind: str = "sd"
     at: float | None = None  # place on a curve
-    marks: frozenset[str] = frozenset()  # "best", "worse"; "published best"
+    marks: frozenset[str] = frozenset()  # "best", "worse"; "published best", "published worse"
 
     @property
     def mean(self) -> float:
@@ -60,6 +60,14 @@ class Entry:
             return None
         sign = -1.0 if self.metric.higher_is_better else 1.0
         return sign * (self.mean - self.theirs.mean) / self.sd
+
+    @property
+    def equal(self) -> bool:
+        """Whether our mean and spread have every digit that the paper prints of its own."""
+        if self.theirs is None or len(self.theirs.printed) < 2 or not self.values.size:
+            return False
+        both = zip((self.mean, self.spread), self.theirs.printed, strict=True)
+        return all(f"{x:.{len(text.partition('.')[2])}f}" == text for x, text in both)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +92,7 @@ def table(spec: Spec, rows: Rows) -> Table:
     >>> report.lines[0][:4]
     ['diabetes 5', 'SVM', 'missing', '57.31 ± 12.09']
     >>> report.verdict
-    'None of the 54 cells has been computed.'
+    'None of the 126 means has been computed.'
     """
     if spec.build is not None:
         made: Table = spec.build(spec, rows)
@@ -109,7 +117,7 @@ def table(spec: Spec, rows: Rows) -> Table:
                     bold.add((len(lines), len(line)))
                 line += [_theirs(entry), _away(entry)]
         lines.append(line)
-    return Table(spec, titles, lines, agreement(spec, found), frozenset(bold), found)
+    return Table(spec, titles, lines, verdict(spec, found), frozenset(bold), found)
 
 
 # ------------------------------------------------------------------------------ entries
@@ -122,7 +130,7 @@ def entries(spec: Spec, rows: Rows) -> list[Entry]:
     --------
     >>> from ordinality.experiments.specs import get
     >>> len(entries(get("gpor/table-2"), {}))
-    54
+    126
     """
     found = []
     for name in spec.sets:
@@ -206,35 +214,49 @@ def marked(spec: Spec, found: Sequence[Entry]) -> list[Entry]:
     from dataclasses import replace
 
     rivals: dict[Any, list[Entry]] = {}
-    for entry in found:
-        if not entry.method.optional:
-            rivals.setdefault((entry.set, entry.metric.name, entry.at), []).append(entry)
+    for entry in own(found):
+        rivals.setdefault((entry.set, entry.metric.name, entry.at), []).append(entry)
     return [
-        replace(e, marks=_marks(spec, e, rivals.get((e.set, e.metric.name, e.at), [])))
+        replace(
+            e,
+            marks=_marks(spec, e, rivals.get((e.set, e.metric.name, e.at), []))
+            | _printed_marks(spec, e),
+        )
         for e in found
     ]
 
 
+def _printed_marks(spec: Spec, entry: Entry) -> frozenset[str]:
+    """The paper's own marks; bold type that its text has lost is set by its caption's rule."""
+    theirs = entry.theirs
+    if theirs is None:
+        return frozenset()
+    sign = -1.0 if entry.metric.higher_is_better else 1.0
+    column = [
+        p for key, p in spec.published.items() if key[::2] == (entry.set, entry.metric.name)
+    ]
+    best = min(column, key=lambda p: sign * p.mean)
+    slack = (best.spread or 0.0) if spec.marks.rule == "standard-error" else 0.0
+    by_rule = len(column) > 1 and sign * (theirs.mean - best.mean) <= slack
+    bold = by_rule if theirs.bold is None else theirs.bold
+    return frozenset(["published best"] * bold + ["published worse"] * theirs.star)
+
+
 def _marks(spec: Spec, entry: Entry, rivals: list[Entry]) -> frozenset[str]:
+    """The marks that the paper's rule sets on our numbers."""
+    computed = [r for r in rivals if r.values.size]
+    if entry not in computed or len(computed) < 2:
+        return frozenset()
     marks = set()
     sign = -1.0 if entry.metric.higher_is_better else 1.0
-    printed = [r for r in rivals if r.theirs is not None]
-    if entry in rivals and entry.theirs is not None and len(printed) > 1:
-        lowest = min(printed, key=lambda r: sign * r.theirs.mean)  # type: ignore[union-attr]
-        assert lowest.theirs is not None
-        slack = (lowest.theirs.spread or 0.0) if spec.marks.rule == "standard-error" else 0.0
-        if sign * (entry.theirs.mean - lowest.theirs.mean) <= slack:
-            marks.add("published best")
-    computed = [r for r in rivals if r.values.size]
-    if entry in computed and len(computed) > 1:
-        best = min(computed, key=lambda r: sign * r.mean)
-        slack = best.spread if spec.marks.rule == "standard-error" else 0.0
-        if sign * (entry.mean - best.mean) <= slack:
-            marks.add("best")
-        # Figures carry no stars.
-        starred = spec.published and spec.marks.rule == "rank-sum"
-        if starred and _worse(spec, entry, best, computed, sign):
-            marks.add("worse")
+    best = min(computed, key=lambda r: sign * r.mean)
+    slack = best.spread if spec.marks.rule == "standard-error" else 0.0
+    if sign * (entry.mean - best.mean) <= slack:
+        marks.add("best")
+    # Figures carry no stars.
+    starred = spec.published and spec.marks.rule == "rank-sum"
+    if starred and _worse(spec, entry, best, computed, sign):
+        marks.add("worse")
     return frozenset(marks)
 
 
@@ -279,16 +301,18 @@ def _ours(entry: Entry) -> str:
 
 
 def _theirs(entry: Entry) -> str:
-    if entry.theirs is None:
+    theirs = entry.theirs
+    if theirs is None:
         return ""
-    text = shown(entry.theirs.mean, entry.metric.decimals)
-    if entry.theirs.spread is None:
-        return text
-    return f"{text} ± {shown(entry.theirs.spread, entry.metric.decimals)}"
+    numbers = [theirs.mean] if theirs.spread is None else [theirs.mean, theirs.spread]
+    text = " ± ".join(theirs.printed or [shown(x, entry.metric.decimals) for x in numbers])
+    return f"{text} ⋆" if "published worse" in entry.marks else text
 
 
 def _away(entry: Entry) -> str:
-    return "" if entry.away is None else shown(entry.away, 2, sign=True)
+    if entry.away is None:
+        return ""
+    return "=" if entry.equal else shown(entry.away, 2, sign=True)
 
 
 def _grouped(found: Sequence[Entry]) -> list[list[Entry]]:
@@ -297,75 +321,3 @@ def _grouped(found: Sequence[Entry]) -> list[list[Entry]]:
     for entry in found:
         groups.setdefault((entry.set, entry.method.name, entry.at), []).append(entry)
     return list(groups.values())
-
-
-# ------------------------------------------------------------------------------ verdict
-
-
-def agreement(spec: Spec, found: Sequence[Entry]) -> str:
-    """How many means agree with the published ones, and which do not.
-
-    Examples
-    --------
-    >>> from ordinality.experiments.specs import get
-    >>> agreement(get("preference/figure-3"), entries(get("preference/figure-3"), {}))
-    'None of the 36 cells has been computed.'
-    """
-    own = [entry for entry in found if not entry.method.optional and entry.wanted]
-    computed = [entry for entry in own if entry.values.size]
-    if not computed:
-        return f"None of the {len(own)} cells has been computed."
-    words = []
-    judged = [entry for entry in computed if entry.away is not None]
-    if judged:
-        words += _near(judged)
-    elif not spec.published:
-        words.append("The paper prints no numbers to compare with.")
-    words += _beside(found)
-    missing = len(own) - len(computed)
-    if missing:
-        words.append(f"{missing} of {len(own)} cells are missing.")
-    partial = sum(entry.values.size < entry.wanted for entry in computed)
-    if partial:
-        words.append(f"{partial} are over fewer than {spec.partitions} partitions.")
-    return " ".join([*words, *_far(judged)])
-
-
-def _near(judged: Sequence[Entry]) -> list[str]:
-    n, half = len(judged), sum(_distance(e) <= 0.5 for e in judged)
-    one = sum(_distance(e) <= 1 for e in judged)
-    words = [
-        f"{half} of {n} cells ({half / n:.0%}) are within half a published standard deviation "
-        f"or better, {one - half} more within one, {n - one} are not."
-    ]
-    if len({e.method.name for e in judged}) > 1:
-        words.append(f"Within half: {_counts(judged)}.")
-    return words
-
-
-def _far(judged: Sequence[Entry]) -> list[str]:
-    """What is beyond one published deviation, the furthest first."""
-    off = sorted((e for e in judged if _distance(e) > 1), key=_distance, reverse=True)
-    names = [
-        f"{e.set.replace('_', ' ')} {e.method.title} {e.metric.title} ({_away(e)})" for e in off
-    ]
-    return [f"Beyond one: {listed(names)}."] if names else []
-
-
-def _beside(found: Sequence[Entry]) -> list[str]:
-    """How the methods beyond the paper stand to the columns they are set beside."""
-    judged = [e for e in found if e.method.optional and e.away is not None]
-    if not judged:
-        return []
-    return [f"Beside the same columns: {_counts(judged)}."]
-
-
-def _counts(judged: Sequence[Entry]) -> str:
-    titles = dict.fromkeys(e.method.title for e in judged)
-    near = {t: [_distance(e) <= 0.5 for e in judged if e.method.title == t] for t in titles}
-    return ", ".join(f"{t} {sum(of)} of {len(of)}" for t, of in near.items())
-
-
-def _distance(entry: Entry) -> float:
-    assert entry.away is not None
-    return entry.away

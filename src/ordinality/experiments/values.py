@@ -108,10 +108,24 @@ class Metric:
 
 @dataclass(frozen=True)
 class Published:
-    """Mean and spread as a paper prints them, in the units of the table."""
+    """Mean and spread as a paper prints them, in the units of the table.
+
+    Parameters
+    ----------
+    mean, spread : float
+    printed : tuple of str
+        The same with the digits of the paper.
+    star : bool
+        Whether the paper marks it as significantly worse.
+    bold : bool, optional
+        Whether the paper prints it in bold; None if the text of the paper does not show that.
+    """
 
     mean: float
     spread: float | None = None
+    printed: tuple[str, ...] = ()
+    star: bool = False
+    bold: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -227,7 +241,7 @@ class Spec:
         """Cells, first partitions first, so that a table over all sets exists early.
 
         Without names, those of every set and of every method that is neither optional nor
-        `apart`.
+        `apart`. Of several views of a cell there is one cell.
         """
         chosen = [self.method(name) for name in methods] if methods else None
         _check(sets, self.sets, "set", self.name)
@@ -238,8 +252,8 @@ class Spec:
             for name in self.sets:
                 if sets and name not in sets:
                     continue
-                for method in chosen or self._plain(name):
-                    yield self.cell(name, partition, method)
+                every = (self.cell(name, partition, m) for m in chosen or self._plain(name))
+                yield from {cell.key: cell for cell in every}.values()
 
     def _plain(self, name: str) -> list[Method]:
         """Methods of a run that names none."""

@@ -178,8 +178,8 @@ def few_genes(problem: Any, seed: int, method: str) -> dict[str, Any]:
 
 FEW_GENES = (
     Method("svm", "SVM", few_genes, {"method": "svm"}),
-    Method("map", "MAP", few_genes, {"method": "laplace"}),
-    Method("ep", "EP", few_genes, {"method": "ep"}),
+    Method("map", "MAP, weak prior", few_genes, {"method": "laplace"}),
+    Method("ep", "EP, weak prior", few_genes, {"method": "ep"}),
 )
 
 SPECS = (
@@ -227,8 +227,8 @@ SPECS = (
         partitions=20,
         methods=(
             Method("svm", "SVM", stars_svm),
-            Method("map", "MAP", stars_gp, {"inference": "laplace"}),
-            Method("ep", "EP", stars_gp, {"inference": "ep"}),
+            Method("map", "MAP, weak prior", stars_gp, {"inference": "laplace"}),
+            Method("ep", "EP, weak prior", stars_gp, {"inference": "ep"}),
         ),
         metrics=errors(),
         problem=stars,

@@ -179,9 +179,11 @@ def along_a_line(spec: Spec, rows: Any) -> Any:
 
     split = spec.problem("line", 1)
     panels = []
-    for title, model in (("EP", OrdinalGP()), ("PLSOR", LeastSquaresOrdinalGP())):
+    models: Any = (OrdinalGP(), LeastSquaresOrdinalGP())  # in the order of the spec's methods
+    for method, model in zip(spec.methods, models, strict=True):
         proba = model.fit(split.X, split.y).predict_level_proba(split.X_test)
         mean = proba @ model.levels_
         sd = np.sqrt(np.maximum(proba @ model.levels_**2 - mean**2, 0.0))
-        panels.append((title, split.X_test[:, 0], mean, sd, split.X[:, 0], split.y))
+        seen = (split.X[:, 0], split.y)
+        panels.append((method.title, split.X_test[:, 0], mean, sd, *seen))
     return bands_along(panels, x_title="input", y_title="level")

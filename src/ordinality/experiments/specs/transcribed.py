@@ -24,7 +24,8 @@ def read(
     ----------
     text : str
         A line for each set: its name, then a pair of numbers for each column. A dash is no
-        number.
+        number. Behind a mean, "*" is the paper's star and "b" its bold type; a text without
+        any "b" is of a paper whose bold type is not known.
     columns : list of (method, metric)
     suffix : str
         Put behind the name of each set.
@@ -33,14 +34,15 @@ def read(
 
     Examples
     --------
-    >>> read("boston 24.9 2.0  24.5 1.9", [("map", "zero_one"), ("ep", "zero_one")])
-    {('boston', 'map', 'zero_one'): Published(mean=24.9, spread=2.0),
-     ('boston', 'ep', 'zero_one'): Published(mean=24.5, spread=1.9)}
+    >>> found = read("boston 24.9* 2.0  24.5b 1.9", [("map", "zero_one"), ("ep", "zero_one")])
+    >>> found["boston", "map", "zero_one"]
+    Published(mean=24.9, spread=2.0, printed=('24.9', '2.0'), star=True, bold=False)
     """
     found: dict[Key, Published] = {}
     width = 2 if spread else 1
-    for line in text.strip().splitlines():
-        name, *cells = line.split()
+    lines = [line.split() for line in text.strip().splitlines()]
+    has_bold = any(cell.endswith("b") for _, *cells in lines for cell in cells)
+    for name, *cells in lines:
         if len(cells) != width * len(columns):
             raise ValueError(
                 f"the line of {name} has {len(cells)} numbers; {len(columns)} columns want "
@@ -49,6 +51,12 @@ def read(
         for i, (method, metric) in enumerate(columns):
             mean, *more = cells[width * i : width * (i + 1)]
             if mean != "-":
-                value = Published(float(mean), float(more[0]) if more else None)
-                found[name + suffix, method, metric] = value
+                printed = (mean.rstrip("*b"), *more)
+                found[name + suffix, method, metric] = Published(
+                    float(printed[0]),
+                    float(more[0]) if more else None,
+                    printed,
+                    star="*" in mean,
+                    bold=mean.endswith("b") if has_bold else None,
+                )
     return found
