@@ -1,0 +1,87 @@
+"""The rows in `results` are what today's code gives."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from ordinality.experiments import specs
+from ordinality.experiments.report import entries
+from ordinality.experiments.run import recompute, run, same, versions
+from ordinality.experiments.store import Store
+
+RESULTS = Path(__file__).parents[2] / "results"
+EXPERIMENTS = sorted(path.stem for path in RESULTS.glob("*.jsonl"))
+# Relevances of genes and ratings of films take longer to prepare than the cells to compute.
+SLOW_TO_READ = {"genes", "tissue", "stars"}
+CHEAP = 2.0  # seconds of a row that is computed again here
+
+
+def specs_of(experiment):
+    return [spec for spec in map(specs.get, specs.names()) if spec.experiment == experiment]
+
+
+def every_cell(spec):
+    return spec.cells(methods=[method.name for method in spec.methods])
+
+
+def is_cheap(row):
+    # The last digits, and so some decisions, depend on the kernels that BLAS has chosen.
+    ours = row["versions"].get("blas", versions()["blas"]) == versions()["blas"]
+    return ours and row["seconds"] < CHEAP
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_every_stored_row_is_one_that_a_command_computes(experiment):
+    known = {cell.key for spec in specs_of(experiment) for cell in every_cell(spec)}
+    stored = Store(RESULTS / f"{experiment}.jsonl").rows()
+    assert not set(stored) - known
+    assert not [row for row in stored.values() if "imported" in row]
+
+
+@pytest.mark.parametrize("experiment", [e for e in EXPERIMENTS if e not in SLOW_TO_READ])
+def test_stored_rows_drawn_at_random_are_computed_again(experiment, data_dir):
+    store = Store(RESULTS / f"{experiment}.jsonl")
+    rows = store.rows()
+    # Other rows when the stored ones change, the same as long as they do not.
+    seed = int(hashlib.sha256(store.path.read_bytes()).hexdigest(), 16)
+    spec = specs_of(experiment)[seed % len(specs_of(experiment))]
+    cheap = [cell for cell in every_cell(spec) if cell.key in rows and is_cheap(rows[cell.key])]
+    if not cheap:
+        pytest.skip(f"no row of {experiment} takes less than {CHEAP} s with our BLAS kernels")
+    ((stored, new),) = recompute(spec, store, 1, cells=cheap, seed=seed)
+    assert same(stored, new), f"stored {stored['metrics']}, now {new['metrics']}"
+
+
+# ------------------------------------------------------------------------------ as published
+
+PRINTED = {  # GPOR, table 2, MAP
+    "diabetes_5": [("54.23", "13.78"), ("0.6615", "0.1376")],
+    "wisconsin_5": [("65.00", "4.71"), ("1.0102", "0.0937")],
+}
+
+
+def as_published(name, rows):
+    """Both errors of MAP as published on a set of GPOR's table 2."""
+    found = entries(specs.get("gpor/table-2"), rows)
+    return [e for e in found if (e.set, e.method.name) == (name, "map-published")]
+
+
+def digits(found):
+    return [
+        (f"{e.mean:.{d}f}", f"{e.spread:.{d}f}") for e in found for d in [e.metric.decimals]
+    ]
+
+
+def test_map_by_evidence_alone_with_the_factor_has_every_printed_digit(data_dir, tmp_path):
+    spec, store = specs.get("gpor/table-2"), Store(tmp_path / "equal-length.jsonl")
+    run(spec, store, cells=list(spec.cells(["diabetes_5"], ["map-published"])))
+    found = as_published("diabetes_5", store.rows())
+    assert digits(found) == PRINTED["diabetes_5"]
+    assert all(entry.equal for entry in found)
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_the_stored_rows_have_the_printed_digits_too(name):
+    found = as_published(name, Store(RESULTS / "equal-length.jsonl").rows())
+    assert digits(found) == PRINTED[name]
