@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from ._jit import leaf, loop
+from ._compile import leaf, loop
 
 __all__ = ["JET", "LOGIT", "PROBIT", "blurred_jets", "interval_jets", "point_jet"]
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .._jit import loop
+from .._compile import loop
 from .binning import Binned, between
 
 __all__ = ["Borrowed", "Cut", "Foreign", "Prepared", "Stump", "Trainer", "Value"]

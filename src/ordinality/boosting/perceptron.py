@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._jit import loop
+from .._compile import loop
 
 __all__ = ["Halfspace", "Perceptron", "Sigmoid", "SoftHalfspace"]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import loop
+from .._compile import loop
 
 __all__ = ["all_thresholds", "counted", "left_right_thresholds", "placed"]
 

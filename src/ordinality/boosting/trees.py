@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._jit import loop
+from .._compile import loop
 from .binning import Binned
 
 __all__ = ["Grown", "Tree"]

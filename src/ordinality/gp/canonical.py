@@ -19,7 +19,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .._jit import leaf
+from .._compile import leaf
 from .arrays import scratch
 from .design import Rows
 from .posterior import diagnosis

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._jit import leaf
+from .._compile import leaf
 
 __all__ = ["Design", "Differences", "Direct", "Rows"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinality._jit import leaf
+from ordinality._compile import leaf
 from ordinality.gp.arrays import Array
 
 __all__ = ["exponentials"]

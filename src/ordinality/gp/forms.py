@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import blas, lapack
 
-from .._jit import leaf
+from .._compile import leaf
 from .arrays import scratch
 from .canonical import Canonical
 from .design import Design, Rows

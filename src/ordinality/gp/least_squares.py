@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .._jit import leaf
+from .._compile import leaf
 from .arrays import scratch, widened
 from .hyperpriors import Hyperprior
 from .kernels import Kernel

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .._jit import leaf
+from .._compile import leaf
 
 __all__ = ["Factor", "Predictor", "diagnosis", "factorise"]
 

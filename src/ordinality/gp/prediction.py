@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._jit import leaf
+from .._compile import leaf
 from .design import Rows
 from .forms import prior_of
 from .inference import Approximation

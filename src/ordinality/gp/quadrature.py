@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from .._jit import loop
+from .._compile import loop
 from .._math import JET, point_jet
 
 __all__ = ["expected_log_jets", "log_expected_jets"]

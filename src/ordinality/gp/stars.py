@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .._jit import leaf
+from .._compile import leaf
 from .canonical import mirrored
 from .labels import Contrasts, ContrastsPosterior, Labels
 from .posterior import Factor, factorise

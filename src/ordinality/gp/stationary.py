@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
-from ordinality._jit import leaf
+from ordinality._compile import leaf
 from ordinality.gp.algebra import Kernel
 from ordinality.gp.arrays import Array, by_rows, matrix
 from ordinality.gp.exponential import exponentials

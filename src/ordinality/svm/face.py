@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from .._jit import loop
+from .._compile import loop
 
 __all__ = ["climb"]
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._jit import loop
+from .._compile import loop
 
 __all__ = ["CONVERGED", "MISSING", "PAUSED", "brackets", "place_all", "steps", "violations"]
 

@@ -41,7 +41,7 @@ class loop:  # noqa: N801 - a decorator, spelt as one
 
     Examples
     --------
-    >>> from ordinality._jit import loop
+    >>> from ordinality._compile import loop
     >>> @loop
     ... def total(x):
     ...     s = 0.0
@@ -112,7 +112,7 @@ def leaf(signature: str) -> Callable[[Callable[..., Any]], loop]:
     Examples
     --------
     >>> import numpy as np
-    >>> from ordinality._jit import leaf
+    >>> from ordinality._compile import leaf
     >>> @leaf("f8[::1], f8")
     ... def shift(x, by):
     ...     for i in range(x.size):

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 import ordinality
 from ordinality import _math
-from ordinality._jit import leaf, loop
+from ordinality._compile import leaf, loop
 from ordinality._math import LOGIT, PROBIT
 from ordinality.gp import quadrature
 
@@ -154,7 +154,7 @@ def test_a_loop_without_a_source_file_is_compiled_without_a_cache():
 @pytest.mark.skipif(sys.platform == "win32", reason="hides no folder by these variables")
 def test_a_loop_works_where_every_cache_folder_is_out_of_reach(tmp_path):
     (tmp_path / "module.py").write_text(
-        "from ordinality._jit import loop\n\n\n@loop\ndef half(x):\n    return 0.5 * x\n"
+        "from ordinality._compile import loop\n\n\n@loop\ndef half(x):\n    return 0.5 * x\n"
     )
     (tmp_path / "__pycache__").write_text("a file in the folder's place stops even root")
     code = f"""
@@ -176,7 +176,7 @@ def test_a_loop_is_cached_where_it_can_be():
 # ------------------------------------------------------------ leaves: code without numba
 
 LEAVES = """
-from ordinality._jit import leaf
+from ordinality._compile import leaf
 
 
 @leaf("f8[:, ::1], f8[::1, :], i8[::1], f8")
