@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numba
@@ -12,7 +14,7 @@ from numpy.testing import assert_allclose
 
 import ordinality
 from ordinality import _math
-from ordinality._compile import leaf, loop
+from ordinality._compile import loop, watch
 from ordinality._math import LOGIT, PROBIT
 from ordinality.gp import quadrature
 
@@ -61,11 +63,11 @@ def test_a_loop_is_compiled_by_its_first_call_and_once():
     def twice(x):
         return x + x
 
-    assert "compiled" not in vars(twice)
+    assert twice._compiled is None
     assert twice(2.0) == 4.0
-    first = vars(twice)["compiled"]
+    first = twice.compiled
     assert twice(3.0) == 6.0
-    assert vars(twice)["compiled"] is first
+    assert twice.compiled is first
 
 
 def test_importing_loops_does_not_import_numba_but_calling_one_does():
@@ -173,177 +175,197 @@ def test_a_loop_is_cached_where_it_can_be():
     assert Path(square.compiled.stats.cache_path).is_dir()
 
 
-# ------------------------------------------------------------ leaves: code without numba
-
-LEAVES = """
-from ordinality._compile import leaf
+# ------------------------------------------------------------ arrays that a loop cannot take
 
 
-@leaf("f8[:, ::1], f8[::1, :], i8[::1], f8")
-def weigh(by_rows, by_columns, counts, scale):
-    for i in range(by_rows.shape[0]):
-        for j in range(by_rows.shape[1]):
-            by_columns[i, j] = scale * counts[j] * by_rows[i, j]
-"""
-WEIGH = """
-import sys
-sys.path.insert(0, {folder!r})
-import numpy as np
-from leaves import weigh
-x, counts = np.arange(6.0).reshape(2, 3), np.array([1, 2, 3])
-out = np.zeros((2, 3), order="F")
-weigh(x, out, counts, 0.5)
-print(np.array_equal(out, 0.5 * counts * x), "numba" in sys.modules)
-"""
-
-
-LINUX = pytest.mark.skipif(sys.platform != "linux", reason="keeps object files there alone")
-
-
-@pytest.fixture
-def leaves(tmp_path):
-    """A call of a leaf in a fresh process, and the folder of its module."""
-    (tmp_path / "leaves.py").write_text(LEAVES)
-
-    def call(**environment):
-        return run(WEIGH.format(folder=str(tmp_path)), NUMBA_CACHE_DIR="", **environment)
-
-    call.folder = tmp_path
-    call.kept = lambda: list(tmp_path.glob("__pycache__/*.o"))
-    return call
-
-
-@LINUX
-def test_a_leaf_needs_numba_the_first_time_only(leaves):
-    assert leaves() == ["True", "True"]
-    assert [path.name.partition("-")[0] for path in leaves.kept()] == ["leaves.weigh"]
-    assert leaves() == ["True", "False"]
-
-
-@LINUX
-def test_a_leaf_is_compiled_anew_when_its_source_has_changed(leaves):
-    leaves()
-    (leaves.folder / "leaves.py").write_text(LEAVES.replace("scale *", "2.0 * scale *"))
-    assert leaves() == ["False", "True"]
-    assert len(leaves.kept()) == 1
-    assert leaves() == ["False", "False"]
-
-
-@LINUX
-@pytest.mark.parametrize("damage", [b"", b"x" * 64, b"not machine code"])
-def test_a_damaged_file_of_a_leaf_is_replaced(leaves, damage):
-    leaves()
-    (path,) = leaves.kept()
-    whole = path.read_bytes()
-    path.write_bytes(damage + whole[len(damage) : -10])
-    assert leaves() == ["True", "True"]
-    assert path.stat().st_size == len(whole)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="hides no folder by these variables")
-def test_a_leaf_works_where_nothing_can_be_kept(leaves):
-    (leaves.folder / "__pycache__").write_text("a file in the folder's place stops even root")
-    nowhere = os.path.join(os.devnull, "cache")
-    assert leaves(HOME=nowhere, XDG_CACHE_HOME=nowhere) == ["True", "True"]
-
-
-@LINUX
-def test_a_leaf_is_kept_with_the_user_where_its_folder_is_closed(leaves, tmp_path):
-    (leaves.folder / "__pycache__").write_text("a file in the folder's place stops even root")
-    cache = tmp_path / "cache"
-    assert leaves(XDG_CACHE_HOME=str(cache)) == ["True", "True"]
-    assert [path.suffix for path in (cache / "ordinality").iterdir()] == [".o"]
-    assert leaves(XDG_CACHE_HOME=str(cache)) == ["True", "False"]
-
-
-def test_a_leaf_runs_as_python_where_compiling_is_switched_off(leaves):
-    assert leaves(NUMBA_DISABLE_JIT="1")[0] == "True"
-    assert leaves.kept() == []
-
-
-@leaf("f8[::1, :], f8")
-def stretch(x, factor):
+@loop
+def fill(x):
     for i in range(x.shape[0]):
         for j in range(x.shape[1]):
-            x[i, j] *= factor
+            x[i, j] = 7.0
 
 
-@leaf("f8[::1]")
-def centre(x):
-    x -= np.full(1, x.mean())
+def test_a_vector_is_refused_where_a_loop_takes_a_matrix_and_nothing_is_written():
+    memory = np.zeros(100)
+    with pytest.raises(numba.TypingError):
+        fill(memory[:4])
+    assert not memory.any()
+
+
+def test_a_read_only_array_is_not_overwritten():
+    x = np.zeros((2, 3))
+    x.flags.writeable = False
+    with pytest.raises(numba.TypingError, match="readonly"):
+        fill(x)
+    assert not x.any()
 
 
 @pytest.mark.parametrize(
     "x",
     [
-        np.arange(6.0).reshape(2, 3).copy("F"),
-        np.arange(6.0).reshape(2, 3),
-        np.arange(24.0).reshape(4, 6)[::2, ::2],
-        np.arange(6.0, dtype=np.float32).reshape(2, 3),
+        np.zeros((2, 3), order="F"),
+        np.zeros((4, 6))[::2, ::2],
+        np.zeros((2, 3), dtype=np.float32),
         np.zeros((0, 3)),
     ],
-    ids=["as stated", "by rows", "strided", "of other numbers", "empty"],
+    ids=["by columns", "strided", "of other numbers", "empty"],
 )
-def test_a_leaf_takes_arrays_of_any_layout_and_type(x):
-    expected = 1.5 * x
-    assert stretch(x, 1.5) is None
-    assert_allclose(x, expected)
+def test_a_loop_takes_arrays_of_any_layout_and_type(x):
+    fill(x)
+    assert (x == 7.0).all()
 
 
-def test_a_leaf_that_makes_an_array_works_but_by_way_of_numba():
-    x = np.array([1.0, 2.0, 6.0])
-    centre(x)
-    assert_allclose(x, [-2.0, -1.0, 3.0])
-    assert centre._called is centre.compiled
+def test_a_loop_reads_arrays_that_are_read_only():
+    x = np.array([1.0, 2.0])
+    x.flags.writeable = False
+    assert sum_of_squares(x) == 5.0
 
 
-def test_a_loop_may_call_a_leaf():
-    @loop
-    def twice(x):
-        stretch(x, 2.0)
-
-    x = np.ones((2, 2), order="F")
-    twice(x)
-    assert_allclose(x, 2.0)
-
-
-def test_a_leaf_with_too_few_arguments_says_so():
+def test_a_loop_with_too_few_arguments_says_so():
     with pytest.raises(TypeError):
-        stretch(np.ones((2, 2), order="F"))
+        fill()
 
 
-DEFAULTS = {
-    "OrdinalGP": """
-model = OrdinalGP().fit(X, np.digitize(X[:, 0], [0.3, 0.7]))
-model.predict_proba(X)""",
-    "PreferenceGP": """
-pairs = np.array([[i, j] for i in range(30) for j in range(i)])
-model = PreferenceGP(X).fit(pairs[:20])  # m x m
-model = PreferenceGP(X).fit(pairs)  # n x n, inverted
-model.predict_proba(pairs), model.utility(), model.predict_choice([0, 1, 2])
-model.update(next_pair(model))
-pairs = pairs[np.diff(X.round(1)[pairs, 0])[:, 0] != 0]
-PreferenceGP(X.round(1), item_effects=False).fit(pairs)  # n x n""",
-    "LabelRankingGP": """
-model = LabelRankingGP().fit(X, np.digitize(X[:, 0], [0.3, 0.7]))
-model.predict(X)""",
-}
+# ------------------------------------------------------------ nothing but numba's own files
 
 
-@LINUX
-@pytest.mark.parametrize("name", DEFAULTS)
-def test_a_fit_of_a_default_model_does_without_numba(name):
-    code = f"""
+def test_no_object_file_is_read_or_written(tmp_path):
+    code = """
 import sys
+opened = []
+sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
 import numpy as np
-from ordinality import {name}
-from ordinality.elicitation import next_pair
-X = np.linspace(0.0, 1.0, 30)[:, None]
-{DEFAULTS[name]}
-print("numba" in sys.modules)
+from ordinality.gp.design import Comparisons
+Comparisons([[0, 1]], size=2).sees(np.ones(2))
+print(any(path.endswith(".o") for path in opened))
+print(any(path.endswith(".nbi") for path in opened))
 """
-    run(code)  # which compiles what is not yet
-    assert run(code) == ["False"]
+    assert run(code, NUMBA_CACHE_DIR=str(tmp_path)) == ["False", "True"]
+    kept = {path.suffix for path in tmp_path.rglob("*") if path.is_file()}
+    assert kept == {".nbi", ".nbc"}
+
+
+# ------------------------------------------------------------ noticing that loops are compiled
+
+WATCHED = """
+from ordinality._compile import loop
+
+
+@loop
+def inner(x):
+    return x * x
+
+
+@loop
+def outer(x):
+    return inner(x) + 1.0
+"""
+WATCH = """
+import sys, time
+sys.path.insert(0, {folder!r})
+from ordinality._compile import watch
+from watched import outer
+told = []
+with watch(lambda: told.append(1)) as seen:
+    print("numba" in sys.modules, len(told), seen.seconds)
+    outer.compiled
+    began = time.process_time()
+    outer(2.0), outer(3.0), outer(2)
+    spent = time.process_time() - began
+outer(True)
+print(len(told), seen.seconds > 0.0, seen.seconds <= spent)
+"""
+
+
+def test_a_watch_tells_once_that_loops_are_compiled_and_not_that_they_are_loaded(tmp_path):
+    (tmp_path / "watched.py").write_text(WATCHED)
+    code = WATCH.format(folder=str(tmp_path))
+    assert run(code, NUMBA_CACHE_DIR="") == ["False", "0", "0.0", "1", "True", "True"]
+    assert run(code, NUMBA_CACHE_DIR="") == ["False", "0", "0.0", "0", "False", "True"]
+
+
+def uncached():
+    """A loop that is always compiled: it has no source file."""
+    made = {}
+    exec("def half(x):\n    return 0.5 * x", made)
+    return loop(made["half"])
+
+
+def test_watches_may_be_nested():
+    told = []
+    with watch(lambda: told.append("outer")) as outer:
+        uncached()(1.0)
+        first = outer.seconds
+        with watch(lambda: told.append("inner")) as inner:
+            uncached()(1.0)
+    assert told == ["outer", "inner"]
+    assert outer.seconds == pytest.approx(first + inner.seconds, rel=1e-12)
+
+
+def test_a_watch_sees_what_other_threads_compile():
+    told = []
+    with watch(lambda: told.append(threading.get_ident())) as seen:
+        threads = [threading.Thread(target=uncached(), args=(1.0,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(told) == 1
+    assert told[0] != threading.get_ident()
+    assert seen.seconds > 0.0
+
+
+def test_a_failed_compilation_leaves_the_count_in_order():
+    @loop
+    def broken(x):
+        return x.no_such_attribute
+
+    with watch(lambda: None) as seen:
+        with pytest.raises(numba.TypingError):
+            broken(1.0)
+        failed = seen.seconds
+        uncached()(1.0)
+    assert seen.seconds > failed > 0.0
+
+
+def test_threads_that_call_a_loop_at_once_share_one_compilation():
+    half, wait = uncached(), threading.Barrier(4)
+
+    def call(x):
+        wait.wait()
+        return half(x)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(call, [1.0] * 4)) == [0.5] * 4
+    assert sum(half.compiled.stats.cache_misses.values()) <= 1
+    assert len(half.compiled.overloads) == 1
+
+
+# ------------------------------------------------------------ forks
+
+FORK = """
+import os, sys, threading, time
+sys.path.insert(0, {folder!r})
+from watched import outer
+thread = threading.Thread(target=outer, args=(2.0,))
+thread.start()
+children = []
+for _ in range(5):  # while numba is imported, while the dispatchers are made, while it compiles
+    child = os.fork()
+    if child == 0:
+        os._exit(int(outer(3.0)))
+    children.append(child)
+    time.sleep(0.1)
+thread.join()
+print(*(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="has no fork")
+def test_a_fork_while_another_thread_compiles_leaves_the_child_able_to(tmp_path):
+    (tmp_path / "watched.py").write_text(WATCHED)
+    code = FORK.format(folder=str(tmp_path))
+    assert run(code, NUMBA_CACHE_DIR="", PYTHONWARNINGS="ignore") == ["10"] * 5
 
 
 # ------------------------------------------------------------ the numbers of Python

@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from ._compile import leaf, loop
+from ._compile import loop
 
 __all__ = ["JET", "LOGIT", "PROBIT", "blurred_jets", "interval_jets", "point_jet"]
 
@@ -83,7 +83,7 @@ def interval_jets(
     return jets
 
 
-@leaf("i8, f8[::1], f8[::1], f8[::1], f8, f8[:, ::1]")
+@loop
 def _interval_jets(link, lower, upper, latent, noise, jets):
     for i in range(latent.size):
         point_jet(link, lower[i], upper[i], latent[i], noise, jets[:, i])
@@ -102,7 +102,7 @@ def blurred_jets(
     return jets
 
 
-@leaf("f8[::1], f8[::1], f8[::1], f8[::1], f8, f8[:, ::1]")
+@loop
 def _blurred_jets(lower, upper, mean, var, noise, jets):
     for i in range(mean.size):
         wide2 = noise**2 + var[i]

@@ -19,7 +19,7 @@ from typing import Self
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .._compile import leaf
+from .._compile import loop
 from .arrays import scratch
 from .design import Rows
 from .posterior import diagnosis
@@ -142,7 +142,7 @@ class CanonicalPosterior:
         return out
 
 
-@leaf("f8[::1, :], f8[::1, :]")
+@loop
 def _add_upper(upper, out):
     """Add one upper triangle to another, by columns."""
     for j in range(len(upper)):
@@ -157,7 +157,7 @@ def mirrored(upper: np.ndarray) -> np.ndarray:
     return out
 
 
-@leaf("f8[::1, :], f8[:, ::1]")
+@loop
 def _mirror(upper, out):
     for j in range(len(upper)):
         for i in range(j + 1):
@@ -165,7 +165,7 @@ def _mirror(upper, out):
             out[j, i] = upper[i, j]
 
 
-@leaf("i8[:, ::1], f8[:, ::1], f8[::1], f8[:, ::1], f8[::1], f8[:, ::1]")
+@loop
 def _smooth(index, value, tau, M, seen, out):
     """Add ``A' diag(tau) A M`` to `out`, row by row of A: a comparison sees two rows of M."""
     m, w = index.shape
@@ -183,7 +183,7 @@ def _smooth(index, value, tau, M, seen, out):
                 out[r, c] += v * seen[c]
 
 
-@leaf("f8[::1, :], f8[::1], f8[::1], f8[:, ::1]")
+@loop
 def _gradient(G, a, v, out):
     """``(a a' - G + v a' + a v') / 2``, of the two triangles of G their mean."""
     for j in range(a.size):

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._compile import leaf
+from .._compile import loop
 
 __all__ = ["Design", "Differences", "Direct", "Rows"]
 
@@ -188,10 +188,7 @@ class Differences(Rows):
         super().__init__(index, np.tile([1.0, -1.0], (len(index), 1)), size)
 
 
-_ROWS = "i8[:, ::1], f8[:, ::1]"  # index and value
-
-
-@leaf(f"{_ROWS}, f8[::1], f8[::1]")
+@loop
 def _see(index, value, g, h):
     m, w = index.shape
     for i in range(m):
@@ -200,7 +197,7 @@ def _see(index, value, g, h):
             h[i] += value[i, a] * g[index[i, a]]
 
 
-@leaf(f"{_ROWS}, f8[::1], f8[::1]")
+@loop
 def _gather(index, value, x, pull):
     m, w = index.shape
     for j in range(pull.size):
@@ -210,7 +207,7 @@ def _gather(index, value, x, pull):
             pull[index[i, a]] += value[i, a] * x[i]
 
 
-@leaf(f"{_ROWS}, f8[:, ::1], f8[::1], f8[:, ::1]")
+@loop
 def _covariance(index, value, K, row, C):
     m, w = index.shape
     for i in range(m):
@@ -228,7 +225,7 @@ def _covariance(index, value, K, row, C):
             C[j, i] = total
 
 
-@leaf(f"{_ROWS}, f8[::1, :], f8[::1]")
+@loop
 def _variances(index, value, K, total):
     m, w = index.shape
     for i in range(m):
@@ -241,7 +238,7 @@ def _variances(index, value, K, total):
                 total[i] += 2.0 * value[i, a] * value[i, b] * K[min(p, q), max(p, q)]
 
 
-@leaf(f"{_ROWS}, f8[::1, :], f8[:, ::1], f8[:, ::1]")
+@loop
 def _pullback(index, value, G, half, out):
     m, w = index.shape
     n = len(out)
@@ -256,7 +253,7 @@ def _pullback(index, value, G, half, out):
                 out[r, index[j, b]] += value[j, b] * half[r, j]
 
 
-@leaf(f"{_ROWS}, f8[::1], f8[::1, :]")
+@loop
 def _precision(index, value, tau, out):
     m, w = index.shape
     for i in range(m):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinality._compile import leaf
+from ordinality._compile import loop
 from ordinality.gp.arrays import Array
 
 __all__ = ["exponentials"]
@@ -37,7 +37,7 @@ def exponentials(t: Array, K: Array, start: int, scale: float, lower: bool) -> N
     _exponentials(t, K, np.empty(t.shape[1]), start, scale, lower)
 
 
-@leaf("f8[:, ::1], f8[:, ::1], f8[::1], i8, f8, i8")
+@loop
 def _exponentials(t: Any, K: Any, power: Any, start: Any, scale: Any, lower: Any) -> None:
     bits = power.view(np.int64)
     for i in range(len(t)):

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import blas, lapack
 
-from .._compile import leaf
+from .._compile import loop
 from .arrays import scratch
 from .canonical import Canonical
 from .design import Design, Rows
@@ -314,7 +314,7 @@ def _over(upper: np.ndarray, factor: np.ndarray) -> np.ndarray:
     return out
 
 
-@leaf("f8[::1, :], f8[::1, :]")
+@loop
 def _reversed(lower, upper):
     """Upper triangle from a lower one with rows and columns reversed; by columns."""
     n = lower.shape[0]
@@ -323,7 +323,7 @@ def _reversed(lower, upper):
             upper[i, j] = lower[n - 1 - i, n - 1 - j]
 
 
-@leaf("f8[::1, :], f8[::1, :], f8[::1], f8[::1], i8[::1], f8[:, ::1]")
+@loop
 def _gradient(precision, explained, a, v, order, out):
     """``(a a' - (precision - explained) + v a' + a v') / 2``, at the places of `order`."""
     n = a.size

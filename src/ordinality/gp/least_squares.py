@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .._compile import leaf
+from .._compile import loop
 from .arrays import scratch, widened
 from .hyperpriors import Hyperprior
 from .kernels import Kernel
@@ -232,7 +232,7 @@ def _kernel_gradient(
     return blas.dsyr2(-0.5, solution, h, a=G, overwrite_a=1)
 
 
-@leaf("f8[::1, :], f8[::1], f8[::1], i8[::1], f8[::1, :]")
+@loop
 def _scaled_columns(inverse, sq, root, columns, panel):
     """Some columns of Q diag(root); the upper triangle of `inverse` holds B^-1."""
     n, block = sq.size, 32
@@ -250,7 +250,7 @@ def _scaled_columns(inverse, sq, root, columns, panel):
                     panel[i, c] = sq[i] * inverse[j, i] * scale
 
 
-@leaf("f8[::1, :]")
+@loop
 def _mirror(G):
     """Copy the upper triangle to the lower one."""
     n, block = len(G), 32  # blocks keep the strided side in cache

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .._compile import leaf
+from .._compile import loop
 
 __all__ = ["Factor", "Predictor", "diagnosis", "factorise"]
 
@@ -162,7 +162,7 @@ class Predictor:
         return cross @ self.alpha, np.maximum(prior - explained, 0.0)
 
 
-@leaf("f8[:, ::1], f8[::1], f8[::1, :]")
+@loop
 def _identity_plus(K, sq, out):
     """Upper triangle of I + sq K sq, by columns; rows of K are its columns."""
     for j in range(sq.size):
@@ -172,14 +172,14 @@ def _identity_plus(K, sq, out):
         out[j, j] += 1.0
 
 
-@leaf("f8[::1, :], f8[::1]")
+@loop
 def _row_squares(upper, total):
     for j in range(total.size):
         for i in range(j + 1):
             total[i] += upper[i, j] ** 2
 
 
-@leaf("f8[::1, :], f8[::1], f8[::1], f8[::1]")
+@loop
 def _symmetric_gradient(B, sq, alpha, v):
     """In place: the upper triangle holds B^-1 on entry, all of it the gradient on exit."""
     n = sq.size

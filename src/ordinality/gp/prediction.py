@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._compile import leaf
+from .._compile import loop
 from .design import Rows
 from .forms import prior_of
 from .inference import Approximation
@@ -70,7 +70,7 @@ class LatentPredictor:
         return prior - cross @ self.G @ cross.T
 
 
-@leaf("f8[:, ::1], f8[:, ::1], i8[:, ::1], f8[::1]")
+@loop
 def _explained(half, cross, place, total):
     for k in range(len(place)):
         i, j = place[k, 0], place[k, 1]

@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .._compile import leaf
+from .._compile import loop
 from .canonical import mirrored
 from .labels import Contrasts, ContrastsPosterior, Labels
 from .posterior import Factor, factorise
@@ -265,7 +265,7 @@ def _centres(design: Labels) -> np.ndarray | None:
     return np.argmax(degree, axis=1) if np.all(shared) else None
 
 
-@leaf("f8[:, ::1], f8[::1], f8[::1], f8[:, ::1], f8[:, ::1], f8[:, ::1]")
+@loop
 def _weave(J, b, p, A, B, Z):
     """Bring in one label: ``A - bJb``, ``B - bJp`` and ``Z + pJp``."""
     for i in range(b.size):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
-from ordinality._compile import leaf
+from ordinality._compile import loop
 from ordinality.gp.algebra import Kernel
 from ordinality.gp.arrays import Array, by_rows, matrix
 from ordinality.gp.exponential import exponentials
@@ -302,7 +302,7 @@ def _row_blocks(n: int) -> Iterator[slice]:
         yield slice(start, min(start + _ROWS, n))
 
 
-@leaf("f8[:, ::1], f8[:, ::1], f8[::1], f8[::1], f8[:, ::1]")
+@loop
 def _scaled_rows(X, reference, centre, scale, Z):
     n, d = X.shape
     # Distances come from squares and products, whose digits a large offset would eat.
@@ -319,7 +319,7 @@ def _scaled_rows(X, reference, centre, scale, Z):
         Z[i, d] = 0.5 * square
 
 
-@leaf("f8[:, ::1], f8[:, ::1], f8[:, ::1], f8[::1]")
+@loop
 def _below_diagonal(G, W, M, sums):
     """M = G * W below the diagonal in a band of rows; its column sums are added to ``sums``.
 
@@ -337,7 +337,7 @@ def _below_diagonal(G, W, M, sums):
             M[i, j] = 0.0
 
 
-@leaf("f8[:, ::1], f8[:, ::1], f8[::1], f8[::1]")
+@loop
 def _squared_differences(Z, S, c, total):
     """2 (r + c) @ z**2 - 4 z' M z for each feature; S = M Z, whose last column is r."""
     n, d = Z.shape[0], Z.shape[1] - 2
@@ -347,7 +347,7 @@ def _squared_differences(Z, S, c, total):
             total[j] += 2.0 * Z[i, j] * (both * Z[i, j] - 2.0 * S[i, j])
 
 
-@leaf("f8[:, ::1], i8, i8")
+@loop
 def _mirror(K, start, stop):
     """Copy rows start .. stop, as far as the diagonal, to the columns above it."""
     for j in range(start, stop):
