@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import threading
 import time
 import types
 from collections.abc import Callable, Iterator
@@ -46,19 +45,17 @@ class loop:  # noqa: N801 - a decorator, spelt as one
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self._function: Any = function
-        self._compiled: Any = None
 
     def __call__(self, *args: Any) -> Any:
-        return (self._compiled or self.compiled)(*args)
+        return self.compiled(*args)
 
-    @property
-    def compiled(self) -> Any:
-        """The numba dispatcher, made on first use."""
-        if self._compiled is None:
-            with _lock:
-                if self._compiled is None:
-                    self._compiled = self._dispatcher()
-        return self._compiled
+    def __getattr__(self, name: str) -> Any:
+        """Make the numba dispatcher, ``compiled``, on first use."""
+        if name != "compiled":
+            raise AttributeError(name)
+        # No lock, which a fork could leave locked in the child. Threads that come here together
+        # may each make a dispatcher, but all of them use the first, which compiles once.
+        return vars(self).setdefault(name, self._dispatcher())
 
     def _dispatcher(self) -> Any:
         numba = _numba()
@@ -144,17 +141,22 @@ def watch(tell: Callable[[], Any]) -> Iterator[Watch]:
 
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-_lock = threading.RLock()  # held while numba is imported and while a dispatcher is made
-_locks: list[Any] = [_lock]  # what a fork waits for, in this order
 _watches: list[Watch] = []
+_listeners: dict[str, Any] = {}  # at most one
 
 
-@functools.cache
 def _numba() -> Any:
-    """The numba package, with a listener for `watch`; call it with the lock held."""
+    """The numba package, which reports to `watch` from now on."""
     import numba
+
+    if not _listeners:
+        _listen()
+    return numba
+
+
+def _listen() -> None:
     from numba.core import event
-    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.compiler_lock import global_compiler_lock as lock
 
     class Listener(event.Listener):
         # numba compiles under its lock, so one thread at a time: plain attributes will do.
@@ -176,24 +178,13 @@ def _numba() -> Any:
                 for seen in tuple(_watches):
                     seen.seconds += spent
 
-    event.register("numba:compile", Listener())
-    _locks.append(global_compiler_lock)
-    return numba
-
-
-# A lock that another thread holds during a fork stays locked in the child for ever, and a
-# module that it is importing stays half imported: let the fork wait.
-def _before_fork() -> None:
-    for lock in _locks:
-        lock.acquire()
-
-
-def _after_fork() -> None:
-    for lock in reversed(_locks):
-        lock.release()
-
-
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
-    )
+    listener = Listener()
+    if _listeners.setdefault("numba:compile", listener) is not listener:
+        return  # another thread was first
+    event.register("numba:compile", listener)
+    # If numba's lock is held by another thread during a fork, it stays locked in the child
+    # for ever. Let the fork wait until that thread has compiled its loop.
+    if hasattr(os, "register_at_fork"):  # not on Windows
+        os.register_at_fork(
+            before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
+        )
