@@ -1,6 +1,7 @@
 """Laws of kernels: values against loops, gradients against differences."""
 
 import inspect
+import re
 import tracemalloc
 
 import mpmath
@@ -273,6 +274,27 @@ def test_its_own_derivative_is_pulled_back_from_one_triangle(kernel, order):
     K[above] = G[above] = np.nan  # must not be read
     G = G if order == "C" else G.T
     np.testing.assert_array_equal(kernel.pullback(X, G, K), expected)
+
+
+@pytest.mark.parametrize("shape", [(6,), (36,), (6, 5), (5, 5), (6, 6, 1), ()], ids=str)
+@each_kernel
+def test_the_pullback_refuses_a_gradient_of_another_shape(kernel, shape):
+    with pytest.raises(ValueError, match=re.escape(f"G has shape {shape}") + r".*\(6, 6\)"):
+        kernel.pullback(inputs(6), np.ones(shape))
+
+
+def test_the_pullback_refuses_covariances_of_another_shape():
+    with pytest.raises(ValueError, match=r"K has shape \(6,\).*\(6, 6\)"):
+        Gaussian(1.0).pullback(inputs(6), np.ones((6, 6)), np.ones(6))
+
+
+@each_kernel
+def test_arrays_that_are_read_only_are_taken(kernel):
+    X, G = inputs(6), symmetric_matrix(6)
+    value, pulled = kernel(X), kernel.pullback(X, G)
+    X.flags.writeable = G.flags.writeable = False
+    np.testing.assert_array_equal(kernel(X), value)
+    np.testing.assert_array_equal(kernel.pullback(X, G), pulled)
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(), Matern(), RationalQuadratic(), Linear()])

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ordinality.gp.arrays import BOXES, Array, by_rows, matrix, positive, widened
+from ordinality.gp.arrays import BOXES, Array, matrix, positive, square, widened
 
 __all__ = ["Constant", "Kernel", "Product", "Sum"]
 
@@ -75,11 +75,12 @@ class Kernel:
         it, saves its recomputation; ``kernel.lower(X)`` will do, and then, if the kernel is its
         `own_derivative`, the lower triangle of ``by_rows(G)``.
         """
+        square(G, len(matrix(X)))
         return np.zeros(0)
 
     def pullback_and_total(self, X: ArrayLike, G: Array, K: Array) -> tuple[Array, float]:
         """`pullback`, and the sum of ``G * K``."""
-        return self.pullback(X, G, K), float(np.vdot(by_rows(G), K))
+        return self.pullback(X, G, K), float(np.vdot(square(G, len(K)), K))
 
     @property
     def theta(self) -> Array:
@@ -219,7 +220,7 @@ class Constant(Kernel):
         return np.full(len(matrix(X)), self.variance)
 
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
-        return np.array([self.variance * G.sum()])
+        return np.array([self.variance * square(G, len(matrix(X))).sum()])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -356,7 +357,7 @@ class Product(_Compound):
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
         scale, factors = self._split()
         if not factors:
-            return np.full(self.n_theta, scale * G.sum())
+            return np.full(self.n_theta, scale * square(G, len(matrix(X))).sum())
         gradients, total = _pulled(factors, scale, X, G, K)
         ordered = [[total] if isinstance(p, Constant) else gradients.pop(0) for p in self.parts]
         return np.concatenate(ordered)
@@ -376,7 +377,7 @@ def _pulled(
         return [gradient], total
     else:
         values = [K / scale]
-    G, gradients = by_rows(G), []
+    G, gradients = square(G, len(values[0])), []
     for i, factor in enumerate(factors):
         # dL/dK_i; the scale waits until the end, being a number and not a matrix.
         G_i = math.prod(values[:i] + values[i + 1 :], start=G)

@@ -16,7 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["BOXES", "Array", "by_rows", "matrix", "positive", "scratch", "widened", "workspace"]
+__all__ = [
+    "BOXES",
+    "Array",
+    "by_rows",
+    "matrix",
+    "positive",
+    "scratch",
+    "square",
+    "widened",
+    "workspace",
+]
 
 Array = NDArray[np.float64]
 
@@ -47,6 +57,20 @@ def matrix(X: ArrayLike) -> Array:
 def by_rows(symmetric: Array) -> Array:
     """A symmetric matrix with contiguous rows; LAPACK leaves Fortran order, by columns."""
     return symmetric.T if symmetric.flags.f_contiguous else np.ascontiguousarray(symmetric)
+
+
+def square(G: ArrayLike, n: int, name: str = "G") -> Array:
+    """A symmetric (n, n) matrix such as dL/dK by rows; other shapes are refused.
+
+    Compiled loops trust the shapes they are given.
+    """
+    G = np.asarray(G, dtype=np.float64)
+    if G.shape != (n, n):
+        raise ValueError(
+            f"{name} has shape {G.shape}, but the pullback over {n} rows takes a matrix of "
+            f"shape ({n}, {n})."
+        )
+    return by_rows(G)
 
 
 def positive(owner: str, name: str, value: Any) -> float | Array:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .algebra import Kernel
-from .arrays import BOXES, Array, matrix, widened
+from .arrays import BOXES, Array, matrix, square, widened
 
 __all__ = ["NEGLIGIBLE", "PerItem"]
 
@@ -92,9 +92,10 @@ class PerItem(Kernel):
         return np.full(len(X), self.variance) + features
 
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
+        X = matrix(X)
+        G = square(G, len(X))
         if self.kernel is None:
             return np.zeros(0)
-        X = matrix(X)
         same = self._same(X[:, -1])
         if K is not None:
             K = K.copy()

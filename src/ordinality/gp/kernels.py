@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ordinality.gp.algebra import Constant, Kernel, Product, Sum
-from ordinality.gp.arrays import Array, by_rows, matrix
+from ordinality.gp.arrays import Array, matrix, square
 from ordinality.gp.correlation import Correlation, Precomputed
 from ordinality.gp.stationary import Gaussian, Matern, RationalQuadratic, symmetric
 
@@ -74,7 +74,7 @@ class Linear(Kernel):
 
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
         Z = self._weighted(X)
-        each = np.einsum("il,il->l", Z, by_rows(G) @ Z)
+        each = np.einsum("il,il->l", Z, square(G, len(Z)) @ Z)
         return each if np.ndim(self.relevance) else each.sum(keepdims=True)
 
     def feature_relevance(self, d: int) -> Array:
@@ -130,7 +130,7 @@ class Polynomial(Kernel):
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
         inner = Linear(self.relevance)
         M = _power(inner(X) + self.offset, self.degree - 1)
-        M *= by_rows(G)
+        M *= square(G, len(M))
         M *= self.degree
         return np.append(inner.pullback(X, M), self.offset * M.sum())
 
@@ -256,9 +256,11 @@ class Foreign(Kernel):
         return np.array(self.kernel.diag(matrix(X)), dtype=np.float64)
 
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
+        X = matrix(X)
+        G = square(G, len(X))
         if not self.n_theta:
             return np.zeros(0)
-        _, derivatives = self.kernel(matrix(X), eval_gradient=True)
+        _, derivatives = self.kernel(X, eval_gradient=True)
         return np.einsum("ij,ijt->t", G, derivatives)
 
     @property

@@ -18,7 +18,7 @@ from scipy.spatial.distance import cdist
 
 from ordinality._compile import loop
 from ordinality.gp.algebra import Kernel
-from ordinality.gp.arrays import Array, by_rows, matrix
+from ordinality.gp.arrays import Array, matrix, square
 from ordinality.gp.exponential import exponentials
 
 __all__ = ["Gaussian", "Matern", "RationalQuadratic", "exponentials", "symmetric"]
@@ -75,7 +75,8 @@ class _Stationary(Kernel):
         return np.ones(len(matrix(X)))
 
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
-        X, G = matrix(X), by_rows(G)
+        X = matrix(X)
+        G = square(G, len(X))
         Z = self._scaled(X, X)
         exponents = self._exponents(Z, Z)
         return self._contract(Z, G, lambda rows, cols: self._weights(exponents(rows, cols)))[0]
@@ -114,7 +115,8 @@ class _Stationary(Kernel):
         Two columns follow the features: half the square of each row's length, and ones.
         """
         self.check(d := X.shape[1])
-        X, reference = np.ascontiguousarray(X), np.ascontiguousarray(reference)
+        # Read-only arrays, as memory maps and data frames give, would be compiled for again.
+        X, reference = (np.require(x, requirements=["C", "W"]) for x in (X, reference))
         centre, scale, Z = np.zeros(d), np.full(d, self.length_scale), np.ones((len(X), d + 2))
         _scaled_rows(X, reference, centre, scale, Z)
         return Z
@@ -165,7 +167,8 @@ class Gaussian(_Stationary):
         return super().pullback(X, G) if K is None else self.pullback_and_total(X, G, K)[0]
 
     def pullback_and_total(self, X: ArrayLike, G: Array, K: Array) -> tuple[Array, float]:
-        X, G, K = matrix(X), by_rows(G), by_rows(K)
+        X = matrix(X)
+        G, K = square(G, len(X)), square(K, len(X), "K")
         # The Gaussian is its own derivative, so that one product G * K serves both.
         gradient, below = self._contract(self._scaled(X, X), G, lambda rows, columns: (K,))
         return gradient, 2.0 * below + float(np.diagonal(G) @ np.diagonal(K))
