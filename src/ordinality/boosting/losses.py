@@ -78,13 +78,17 @@ def exponentials(
 
 @loop
 def _exponentials(H: np.ndarray, y: np.ndarray, weights: np.ndarray, n_levels: int) -> tuple:
-    highest, lowest = np.full(n_levels, -np.inf), np.full(n_levels, np.inf)
+    # By numbers and not by arrays, which take a second longer to compile.
+    highest, lowest, span = np.empty(n_levels), np.empty(n_levels), np.empty(n_levels)
+    for k in range(n_levels):
+        highest[k], lowest[k] = -np.inf, np.inf
     for i in range(H.size):
         highest[y[i]] = max(highest[y[i]], H[i])
         lowest[y[i]] = min(lowest[y[i]], H[i])
     plus, minus, sums = np.empty(H.size), np.empty(H.size), np.zeros((2, n_levels))
     # minus = span / relative: a division is cheaper than another exponential.
-    span = np.exp(lowest - highest)
+    for k in range(n_levels):
+        span[k] = np.exp(lowest[k] - highest[k])
     for i in range(H.size):
         k = y[i]
         relative = np.exp(H[i] - highest[k])
@@ -95,8 +99,11 @@ def _exponentials(H: np.ndarray, y: np.ndarray, weights: np.ndarray, n_levels: i
             minus[i] = weights[i] * np.exp(lowest[k] - H[i])
         sums[0, k] += plus[i]
         sums[1, k] += minus[i]
-    log_sums = np.log(sums)  # -inf for an empty rank
-    return plus, minus, highest, lowest, log_sums[0] + highest, log_sums[1] - lowest
+    log_plus, log_minus = np.empty(n_levels), np.empty(n_levels)  # -inf for an empty rank
+    for k in range(n_levels):
+        log_plus[k] = np.log(sums[0, k]) + highest[k]
+        log_minus[k] = np.log(sums[1, k]) - lowest[k]
+    return plus, minus, highest, lowest, log_plus, log_minus
 
 
 # ---------------------------------------------------------------- offsets of each loss
@@ -200,12 +207,13 @@ def _pulled(
     up: np.ndarray,
     down: np.ndarray,
 ) -> tuple:
-    a, b = highest + up, down - lowest
-    unit = -np.inf
+    a, b, unit = np.empty(up.size), np.empty(up.size), -np.inf
     for k in range(a.size):
+        a[k], b[k] = highest[k] + up[k], down[k] - lowest[k]
         if highest[k] >= lowest[k]:  # an empty rank has no rows to pull
             unit = max(unit, a[k], b[k])
-    a, b = np.exp(a - unit), np.exp(b - unit)
+    for k in range(a.size):
+        a[k], b[k] = np.exp(a[k] - unit), np.exp(b[k] - unit)
     pull_down, pull_up = np.empty(y.size), np.empty(y.size)
     for i in range(y.size):
         pull_down[i] = plus[i] * a[y[i]]

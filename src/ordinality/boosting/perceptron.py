@@ -290,9 +290,9 @@ def _gathered(
         t = -s[i] if q[i] > 0.0 else s[i]
         places[a] = t / (scale * abs(q[i]) + abs(s[i]) + 1e-300)
     if m > 64:
-        order = np.argsort(places[:m])
-        rows[:m] = rows[:m][order]
-        places[:m] = places[:m][order]
+        order, old_rows, old_places = np.argsort(places[:m]), rows[:m].copy(), places[:m].copy()
+        for a in range(m):  # assigning slices takes two seconds to compile
+            rows[a], places[a] = old_rows[order[a]], old_places[order[a]]
         return m
     for a in range(1, m):
         row, place, b = rows[a], places[a], a

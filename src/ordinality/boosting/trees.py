@@ -98,7 +98,9 @@ def _leaves(place: np.ndarray, g: np.ndarray, mass: np.ndarray, depth: int) -> n
 def _grown(codes: np.ndarray, g: np.ndarray, mass: np.ndarray, depth: int) -> tuple:
     # `last[node]` is the last bin that goes left: 255 sends all rows there.
     nodes = (1 << depth) - 1
-    feature, last = np.zeros(nodes, dtype=np.int64), np.full(nodes, 255)
+    feature, last = np.zeros(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
+    for k in range(nodes):
+        last[k] = 255
     gain, place = np.zeros(nodes), np.zeros(g.size, dtype=np.int32)
     for level in range(depth):
         first, count = (1 << level) - 1, 1 << level

@@ -227,27 +227,29 @@ def _kernel_gradient(
         for first in range(0, len(columns), _PANEL):
             some = columns[first : first + _PANEL]
             panel = np.empty((n, len(some)), order="F")
-            _scaled_columns(inverse, sq, root, some, panel)
+            # Transposed, because a single column in Fortran order also is in C order, and
+            # each order would be compiled for itself.
+            _scaled_columns(inverse.T, sq, root, some, panel.T)
             G, beta = blas.dsyrk(sign, panel, beta=beta, c=G, overwrite_c=1), 1.0
     return blas.dsyr2(-0.5, solution, h, a=G, overwrite_a=1)
 
 
 @loop
 def _scaled_columns(inverse, sq, root, columns, panel):
-    """Some columns of Q diag(root); the upper triangle of `inverse` holds B^-1."""
+    """Some columns of Q diag(root), as rows; the lower triangle of `inverse` holds B^-1."""
     n, block = sq.size, 32
     for c in range(columns.size):
         j = columns[c]
         scale = sq[j] * root[j]
         for i in range(j + 1):
-            panel[i, c] = sq[i] * inverse[i, j] * scale
+            panel[c, i] = sq[i] * inverse[j, i] * scale
     for ib in range(0, n, block):  # below the diagonal: rows, a few at a time
         for cb in range(0, columns.size, block):
             for c in range(cb, min(cb + block, columns.size)):
                 j = columns[c]
                 scale = sq[j] * root[j]
                 for i in range(max(ib, j + 1), min(ib + block, n)):
-                    panel[i, c] = sq[i] * inverse[j, i] * scale
+                    panel[c, i] = sq[i] * inverse[i, j] * scale
 
 
 @loop

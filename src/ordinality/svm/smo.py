@@ -89,7 +89,8 @@ def _partners(above, mu, chained, reach, bound):
         for k in range(len(above) - 1, -1, -1):  # reach[k] <= k, so not yet overwritten
             bound[k] = bound[reach[k]]
     else:
-        bound[:] = above
+        for j in range(len(above)):
+            bound[j] = above[j]
 
 
 @loop
@@ -109,19 +110,19 @@ def _best_partner(f, diag, row, some, start, stop, up, top, K2, d2, tiny):
 
 
 @loop
-def _room(e, rises, sign, upper, alpha):
-    """How far a term can move."""
+def _room(e, way, sign, upper, alpha):
+    """How far a term can move: up if ``way`` is 1.0, down if it is -1.0."""
     if e < 0:
         return np.inf
-    return upper[e] - alpha[e] if (sign[e] > 0.0) == rises else alpha[e]
+    return upper[e] - alpha[e] if (sign[e] > 0.0) == (way > 0.0) else alpha[e]
 
 
 @loop
-def _move(e, step, rises, room, sign, target, upper, alpha, up, low):
+def _move(e, step, way, room, sign, target, upper, alpha, up, low):
     """Move one multiplier; exactly onto its bound if that is where it comes."""
     if e < 0:
         return
-    grows = (sign[e] > 0.0) == rises
+    grows = (sign[e] > 0.0) == (way > 0.0)
     alpha[e] += step if grows else -step
     if step >= room or min(alpha[e], upper[e] - alpha[e]) < _ROUNDING * upper[e]:
         alpha[e] = upper[e] if alpha[e] > 0.5 * upper[e] else 0.0
@@ -138,17 +139,19 @@ def _shift_chain(mu, k, j, step, nothing):
 
 
 @loop
-def _scratch(n_nodes, n_rows):
-    """Working memory of a choice: above, below, bound; where; reach; an empty kernel row."""
+def _scratch(n_nodes):
+    """Working memory of a choice: above, below, bound; where; reach."""
     above, below, bound = np.empty(n_nodes), np.empty(n_nodes), np.empty(n_nodes)
     at_above, at_below = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64)
     reach = np.empty(n_nodes, np.int64)
-    return above, below, bound, at_above, at_below, reach, np.zeros(n_rows)
+    return above, below, bound, at_above, at_below, reach
 
 
 @loop
-def _choose(store, slot, f, diag, terms, hot, up, low, mu, rules, tiny, scratch):
-    """Pick the pair of hot terms to move; -1 stands for a partner that is no term.
+def _choose(store, slot, f, diag, terms, hot, up, low, mu, rules, tiny, scratch, none):
+    """Pick the pair of hot terms to move; -1 stands for a partner that is not a term.
+
+    ``none`` is the kernel row of that partner, all zeros.
 
     Returns the terms and their nodes as (one, j, two, k), the difference of their F, the
     curvature along the move, the largest violation, and a kernel row that is missing, or -1.
@@ -156,7 +159,7 @@ def _choose(store, slot, f, diag, terms, hot, up, low, mu, rules, tiny, scratch)
     row, node = terms[0], terms[1]
     some, first = hot
     chained, pinned = rules
-    above, below, bound, at_above, at_below, reach, none = scratch
+    above, below, bound, at_above, at_below, reach = scratch
     brackets(f, row, some, first, up, low, pinned, above, below, at_above, at_below)
     _partners(above, mu, chained, reach, bound)
     k = 0
@@ -236,15 +239,20 @@ def steps(store, slot, stamp, f, diag, terms, up, low, mu, rules, hot, goal, tol
     Returns the outcome, the row that is missing, the steps taken and the violation left.
     """
     row, node = terms[0], terms[1]
-    scratch = _scratch(len(mu), len(f))
+    scratch, none = _scratch(len(mu)), np.zeros(len(f))
     first = np.empty(len(mu) + 1, np.int64)
     _starts(hot[: hot[-1]], node, first)
-    tiny = _FLAT * max(np.max(diag), 1e-300)
-    nothing = _ROUNDING * np.max(terms[4])
-    violation, done, few = np.inf, 0, True
+    tiny, nothing = 1e-300, 0.0
+    for value in diag:
+        tiny = max(tiny, value)
+    for value in terms[4]:
+        nothing = max(nothing, value)
+    tiny, nothing = _FLAT * tiny, _ROUNDING * nothing
+    violation, done = np.inf, 0
+    few = done == 0  # true, but not a constant, for which _heat would be compiled again
     while done < budget:
         pair, excess, curvature, violation, missing = _choose(
-            store, slot, f, diag, terms, (hot, first), up, low, mu, rules, tiny, scratch
+            store, slot, f, diag, terms, (hot, first), up, low, mu, rules, tiny, scratch, none
         )
         if not violation > goal[0] or first[-1] == 0:
             worst = np.empty(len(row))
@@ -271,13 +279,14 @@ def _step(pair, step, terms, up, low, mu, nothing):
     """Move a pair of multipliers as far as asked, or as their bounds and the chain allow."""
     _, _, sign, target, upper, alpha = terms
     one, j, two, k = pair
-    room1 = _room(one, True, sign, upper, alpha)
-    room2 = _room(two, False, sign, upper, alpha)
+    # The ways are not True and False: numba would compile each constant for itself.
+    room1 = _room(one, 1.0, sign, upper, alpha)
+    room2 = _room(two, -1.0, sign, upper, alpha)
     step = min(step, room1, room2)
     for i in range(j + 1, k + 1):
         step = min(step, mu[i])
-    _move(one, step, True, room1, sign, target, upper, alpha, up, low)
-    _move(two, step, False, room2, sign, target, upper, alpha, up, low)
+    _move(one, step, 1.0, room1, sign, target, upper, alpha, up, low)
+    _move(two, step, -1.0, room2, sign, target, upper, alpha, up, low)
     _shift_chain(mu, k, j, step, nothing)
     return step
 
@@ -302,10 +311,12 @@ def violations(f, row, node, up, low, mu, rules, worst):
     largest.
     """
     chained, pinned = rules
-    n_nodes, every = len(mu), np.arange(len(row))
+    n_nodes, every = len(mu), np.empty(len(row), np.int64)
+    for e in range(len(row)):
+        every[e] = e
     first = np.empty(n_nodes + 1, np.int64)
     _starts(every, node, first)
-    above, below, bound, at_above, at_below, reach, _ = _scratch(n_nodes, 0)
+    above, below, bound, at_above, at_below, reach = _scratch(n_nodes)
     brackets(f, row, every, first, up, low, pinned, above, below, at_above, at_below)
     _partners(above, mu, chained, reach, bound)
     k, most = 0, -np.inf
