@@ -1,6 +1,7 @@
 """Loops compile when first called, in any folder, and give the numbers of their Python."""
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ from ordinality import _math
 from ordinality._compile import loop, watch
 from ordinality._math import LOGIT, PROBIT
 from ordinality.gp import quadrature
+from ordinality.gp.design import Differences, Rows
 
 
 @loop
@@ -219,6 +221,33 @@ def test_a_loop_reads_arrays_that_are_read_only():
     x = np.array([1.0, 2.0])
     x.flags.writeable = False
     assert sum_of_squares(x) == 5.0
+
+
+ONE, TWO, SQUARE = np.ones(1), np.ones(2), np.ones((2, 2))
+DESIGN = Differences([[0, 1]], size=2)
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        (lambda: _math.interval_jets(PROBIT, ONE, TWO, TWO, 1.0), "lower has shape (1,)"),
+        (lambda: _math.blurred_jets(TWO, TWO, TWO, ONE, 1.0), "var has shape (1,)"),
+        (lambda: DESIGN.see(ONE), "g has shape (1,)"),
+        (lambda: DESIGN.gather(TWO), "x has shape (2,)"),
+        (lambda: DESIGN.covariance(TWO), "K has shape (2,)"),
+        (lambda: DESIGN.variances(TWO), "K has shape (2,)"),
+        (lambda: DESIGN.pullback(SQUARE), "G has shape (2, 2)"),
+        (lambda: DESIGN.precision(TWO, SQUARE), "tau has shape (2,)"),
+        (lambda: DESIGN.precision(ONE, np.ones((1, 1))), "out has shape (1, 1)"),
+        (lambda: Rows(np.array([0, 1]), TWO, 2), "index has shape (2,)"),
+        (lambda: Rows(np.array([[0, 1]]), TWO, 2), "value has shape (2,)"),
+        (lambda: Differences([[0, 2]], size=2), "index goes from 0 to 2"),
+        (lambda: Differences([[-1, 0]], size=2), "index goes from -1 to 0"),
+    ],
+)
+def test_shapes_and_indices_are_checked_before_a_loop_trusts_them(call, found):
+    with pytest.raises(ValueError, match=re.escape(found)):
+        call()
 
 
 def test_a_loop_with_too_few_arguments_says_so():

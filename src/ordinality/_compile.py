@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["Watch", "loop", "watch"]
+__all__ = ["Watch", "check_shape", "loop", "watch"]
 
 
 class loop:  # noqa: N801 - a decorator, spelt as one
@@ -80,6 +80,23 @@ class loop:  # noqa: N801 - a decorator, spelt as one
             return numba.njit(cache=True, **_OPTIONS)(copy)
         except RuntimeError:  # no writable folder for the cache (or no source file)
             return numba.njit(**_OPTIONS)(copy)
+
+
+def check_shape(shape: tuple[int, ...], **arrays: Any) -> None:
+    """Refuse arrays of another shape: a loop trusts what it is given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinality._compile import check_shape
+    >>> check_shape((2, 2), K=np.ones(4))
+    Traceback (most recent call last):
+    ...
+    ValueError: K has shape (4,), but must have shape (2, 2).
+    """
+    for name, array in arrays.items():
+        if array.shape != shape:
+            raise ValueError(f"{name} has shape {array.shape}, but must have shape {shape}.")
 
 
 class Watch:

@@ -19,7 +19,7 @@ import math
 
 import numpy as np
 
-from ._compile import loop
+from ._compile import check_shape, loop
 
 __all__ = ["JET", "LOGIT", "PROBIT", "blurred_jets", "interval_jets", "point_jet"]
 
@@ -78,6 +78,7 @@ def interval_jets(
     >>> float(jets[0, 0])  # log(Phi(11) - Phi(10)); the naive difference has 3 digits left
     -53.2313102255...
     """
+    check_shape((latent.size,), lower=lower, upper=upper, latent=latent)
     jets = np.empty((JET, latent.size))
     _interval_jets(link, lower, upper, latent, noise, jets)
     return jets
@@ -97,6 +98,7 @@ def blurred_jets(
     Blurring adds ``var`` to the squared noise, nothing else. The last row is the variance of
     the latent value given the level, in units of ``var``, free of cancellation.
     """
+    check_shape((mean.size,), lower=lower, upper=upper, mean=mean, var=var)
     jets = np.empty((JET + 1, mean.size))
     _blurred_jets(lower, upper, mean, var, noise, jets)
     return jets

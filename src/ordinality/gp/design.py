@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._compile import loop
+from .._compile import check_shape, loop
 
 __all__ = ["Design", "Differences", "Direct", "Rows"]
 
@@ -84,6 +84,18 @@ class Rows:
     value: np.ndarray
     size: int
 
+    def __post_init__(self) -> None:
+        index = self.index
+        if index.ndim != 2:
+            raise ValueError(f"index has shape {index.shape}, but must have shape (m, w).")
+        check_shape(index.shape, value=self.value)
+        # Without any latent value only entries of value 0 are left, which point to the first.
+        if index.size and not 0 <= index.min() <= index.max() < max(self.size, 1):
+            raise ValueError(
+                f"index goes from {index.min()} to {index.max()}, but there are {self.size} "
+                "latent values, counted from 0."
+            )
+
     @classmethod
     def direct(cls, items: ArrayLike, size: int) -> Rows:
         """Each observation sees one latent value; several may see the same."""
@@ -125,6 +137,7 @@ class Rows:
     def see(self, g: np.ndarray) -> np.ndarray:
         """``A g`` for a vector, or for each column of a matrix."""
         if g.ndim == 1:
+            check_shape((self.size,), g=g)
             seen = np.empty(len(self))
             _see(self.index, self.value, g, seen)
             return seen
@@ -132,24 +145,28 @@ class Rows:
 
     def gather(self, x: np.ndarray) -> np.ndarray:
         """``A' x``: what a pull on each observation is for the latent values, shape (n,)."""
+        check_shape((len(self),), x=x)
         pull = np.empty(self.size)
         _gather(self.index, self.value, x, pull)
         return pull
 
     def covariance(self, K: np.ndarray) -> np.ndarray:
         """``A K A'``, exactly symmetric, in O(m^2) beyond a pass over K."""
+        check_shape((self.size, self.size), K=K)
         C = np.empty((len(self), len(self)))
         _covariance(self.index, self.value, K, np.empty(len(K)), C)
         return C
 
     def variances(self, K: np.ndarray) -> np.ndarray:
         """Diagonal of ``A K A'``, for a K of which the upper triangle counts; O(m)."""
+        check_shape((self.size, self.size), K=K)
         found = np.empty(len(self))
         _variances(self.index, self.value, K, found)
         return found
 
     def pullback(self, G: np.ndarray) -> np.ndarray:
         """``A' G A`` of a symmetric G."""
+        check_shape((len(self), len(self)), G=G)
         half, out = np.zeros((self.size, len(self))), np.zeros((self.size, self.size))
         _pullback(self.index, self.value, G, half, out)
         return out
@@ -159,6 +176,8 @@ class Rows:
 
         Singular (a shift of all utilities is never seen) and therefore never inverted.
         """
+        check_shape((len(self),), tau=tau)
+        check_shape((self.size, self.size), out=out)
         out[...] = 0.0
         _precision(self.index, self.value, tau, out)
         return out

@@ -23,6 +23,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from .. import _math
+from .._compile import check_shape
 from .._math import JET, LOGIT, PROBIT
 from ..levels import free_to_thresholds, thresholds_to_free
 from . import quadrature
@@ -187,6 +188,7 @@ class Ordinal:
         if self.link == "probit" and power is None:
             return Jet(_math.blurred_jets(lower, upper, mean, var, self.noise))
         power = np.ones(len(y)) if power is None else power
+        check_shape(lower.shape, mean=mean, var=var, power=power)
         link = _LINKS[self.link]
         return Jet(
             quadrature.log_expected_jets(link, lower, upper, mean, var, self.noise, power)
@@ -195,6 +197,7 @@ class Ordinal:
     def expected_log(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> Jet:
         """E[log p(y | f)] under f ~ N(mean, var)."""
         lower, upper = self._interval(y)
+        check_shape(lower.shape, mean=mean, var=var)
         link = _LINKS[self.link]
         return Jet(quadrature.expected_log_jets(link, lower, upper, mean, var, self.noise))
 
