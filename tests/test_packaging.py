@@ -43,6 +43,10 @@ def test_what_developers_install_is_used_and_has_a_floor():
             assert re.search(rf"(import|from) {name}\b", used), name
 
 
+def test_every_dependency_has_a_floor():
+    assert all(">=" in requirement for requirement in PROJECT["dependencies"])
+
+
 def test_the_claimed_pythons_are_those_of_the_sessions():
     claimed = [one.rpartition(" ")[2] for one in PROJECT["classifiers"] if ":: 3." in one]
     sessions = re.search(r"PYTHONS = \((.*)\)", (ROOT / "noxfile.py").read_text())[1]
