@@ -18,8 +18,8 @@ from math import factorial
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # and not scipy.stats, which loads slowly: it is loaded when first used
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from ordinality.experiments.words import Paired, in_words, ranked_in_words
 
@@ -98,7 +98,7 @@ def rank_sum(a: ArrayLike, b: ArrayLike) -> Outcome:
     a, b = _sample(a, "a"), _sample(b, "b")
     if np.all(np.concatenate([a, b]) == a[0]):
         return Outcome(a.size * b.size / 2, 1.0)
-    found = stats.mannwhitneyu(a, b, alternative="two-sided")
+    found = scipy.stats.mannwhitneyu(a, b, alternative="two-sided")
     return Outcome(float(found.statistic), float(found.pvalue))
 
 
@@ -121,7 +121,7 @@ def signed_rank(a: ArrayLike, b: ArrayLike) -> Outcome:
     z = _paired(a, b)
     if not np.any(z):
         return Outcome(z.size * (z.size + 1) / 4, 1.0)
-    found = stats.wilcoxon(z, zero_method="zsplit")
+    found = scipy.stats.wilcoxon(z, zero_method="zsplit")
     return Outcome(float(found.statistic), float(found.pvalue))
 
 
@@ -162,8 +162,8 @@ def corrected_t(
             mean, mean, mean, np.sign(mean) * np.inf if mean else 0.0, float(not mean)
         )
     error = np.sqrt(z.var(ddof=1) * (1 / n + test_fraction / (1 - test_fraction)))
-    reach = error * stats.t.ppf(0.5 + confidence / 2, n - 1)
-    p = 2 * stats.t.sf(abs(mean) / error, n - 1)
+    reach = error * scipy.stats.t.ppf(0.5 + confidence / 2, n - 1)
+    p = 2 * scipy.stats.t.sf(abs(mean) / error, n - 1)
     return Interval(mean, mean - reach, mean + reach, float(mean / error), float(p))
 
 
@@ -234,13 +234,13 @@ def friedman(scores: ArrayLike) -> Friedman:
     """
     scores = _table(scores)
     n, k = scores.shape
-    ranks = stats.rankdata(scores, axis=1).mean(axis=0)
+    ranks = scipy.stats.rankdata(scores, axis=1).mean(axis=0)
     chi_square = 12 * n / (k * (k + 1)) * float(np.sum((ranks - (k + 1) / 2) ** 2))
     left = n * (k - 1) - chi_square
     if left <= 1e-12 * n * k:  # every block has the same order: (k!)^n orders, k! such cases
         return Friedman(ranks, chi_square, np.inf, float(factorial(k)) ** (1 - n))
     statistic = (n - 1) * chi_square / left
-    p = stats.f.sf(statistic, k - 1, (k - 1) * (n - 1)) if n > 1 else 1.0
+    p = scipy.stats.f.sf(statistic, k - 1, (k - 1) * (n - 1)) if n > 1 else 1.0
     return Friedman(ranks, chi_square, statistic, float(p))
 
 
@@ -260,7 +260,7 @@ def nemenyi_critical_difference(k: int, n: int, alpha: float = 0.05) -> float:
             f"k is {k}, n is {n} and alpha is {alpha}; give at least two methods, at least "
             "one block and a level between 0 and 1."
         )
-    q = stats.studentized_range.ppf(1 - alpha, k, np.inf) / np.sqrt(2)
+    q = scipy.stats.studentized_range.ppf(1 - alpha, k, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(k * (k + 1) / (6 * n)))
 
 
