@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from ordinality import metrics
+from ordinality import OrdinalBoost, OrdinalSVM, metrics
 from ordinality.workbench import (
     BASELINES,
     MODELS,
@@ -9,19 +11,21 @@ from ordinality.workbench import (
     Assessment,
     Choice,
     Frequencies,
-    Skipped,
+    Model,
     against_baselines,
     assess,
     baselines,
-    candidates,
     choose,
     difference,
     folds,
+    level_proba,
     model,
     named,
+    pipeline,
     problem_of,
     row_scores,
     scores,
+    study_of,
 )
 
 LEVELS = ["none", "some", "full"]
@@ -71,25 +75,79 @@ def test_scores_are_those_of_the_metrics(problem, assessed):
     assert row_scores(problem, one.proba).mean() == pytest.approx(expected)
 
 
-def test_two_processes_find_what_one_does(problem):
+@pytest.mark.parametrize("name", ["linear", "svm"])
+def test_two_processes_find_what_one_does(problem, name):
     splits = folds(problem, n_splits=3)
-    one, two = (assess(problem, [model("linear")], splits, jobs=n)[0] for n in (1, 2))
-    np.testing.assert_allclose(one.proba, two.proba, rtol=1e-10)
+    one, two = (assess(problem, [model(name)], splits, jobs=n)[0] for n in (1, 2))
+    np.testing.assert_array_equal(one.proba, two.proba)
+    assert one.importance == two.importance
 
 
-def test_without_time_only_the_quickest_model_is_assessed(problem):
-    ticks = []
-    answers = assess(
-        problem,
-        [model("plsor"), *baselines(len(problem))[:1]],
-        folds(problem, n_splits=3),
-        budget=0.0,
-        tick=lambda: ticks.append(1),
-    )
-    assert isinstance(answers[0], Skipped)
-    assert "beyond the budget" in answers[0].reason
-    assert isinstance(answers[1], Assessment)
-    assert len(ticks) == 6
+# ---------------------------------------------------------------- links that share fits
+
+
+class FixedScore(OrdinalSVM):
+    """A machine whose score is the first feature, whatever the labels were."""
+
+    def predict_score(self, X):
+        return np.asarray(X, dtype=float)[:, 0]
+
+
+def fixed(**given):
+    return FixedScore(**given)
+
+
+def test_the_probabilities_of_a_fold_do_not_depend_on_the_labels_of_that_fold(problem):
+    entry, splits = Model("fixed", "", fixed, model("svm").cost), folds(problem, n_splits=4)
+    as_is = assess(problem, [entry], splits)[0]
+    for _, test in splits:
+        y = problem.y.copy()
+        y[test] = np.roll(y[test], 3)
+        assert np.any(y != problem.y)
+        other = assess(replace(problem, y=y), [entry], splits)[0]
+        np.testing.assert_array_equal(other.proba[test], as_is.proba[test])
+        assert np.any(other.proba != as_is.proba)  # those of other folds do
+
+
+@pytest.mark.parametrize("name", ["boost", "trees"])
+def test_a_study_fits_a_model_that_needs_a_link_once_for_each_fold_and_once_more(
+    problem, name, monkeypatch
+):
+    fits = []
+    boost = OrdinalBoost._boost
+
+    def counted(self, *args, **more):
+        fits.append(1)
+        return boost(self, *args, **more)
+
+    monkeypatch.setattr(OrdinalBoost, "_boost", counted)
+    entry = model(name)
+    quick = entry._replace(build=lambda **given: entry.build(n_estimators=3, **given))
+    monkeypatch.setitem(MODELS, name, quick)
+    found = study_of(problem, name, n_splits=4)
+    assert len(fits) == 5  # and not 4 * 6 + 6
+    # What is kept is the ordinary estimator, with its link.
+    assert found.model.calibration_folds == OrdinalBoost().calibration_folds
+    np.testing.assert_allclose(found.solver.predict_proba(problem.frame).sum(axis=1), 1.0)
+
+
+def test_shared_links_predict_as_well_as_those_of_six_fits(problem):
+    splits = folds(problem)
+    ours = assess(problem, [model("svm")], splits)[0]
+    proba = np.empty_like(ours.proba)
+    for train, test in splits:
+        solver = problem.fitted(pipeline(model("svm"), problem), train)  # six fits
+        proba[test] = level_proba(solver, problem.rows(test))
+    log_score = SCORES[3]
+    assert ours.scores[log_score] < scores(problem, proba)[log_score] + 0.005
+
+
+def test_each_repeat_is_calibrated_from_its_own_folds(problem):
+    splits = folds(problem, n_splits=3, repeats=2)
+    both = assess(problem, [model("svm")], splits)[0]
+    first = assess(problem, [model("svm")], splits[:3])[0]
+    second = assess(problem, [model("svm")], splits[3:])[0]
+    np.testing.assert_array_equal(both.by_fold, [*first.by_fold, *second.by_fold])
 
 
 def test_weights_count_in_the_scores(frame):
@@ -131,11 +189,6 @@ def test_the_error_of_a_difference_is_that_of_the_mean_of_the_rows(problem):
     assert found.mean == pytest.approx(gap.mean())
     assert found.error == pytest.approx(gap.std(ddof=1) / np.sqrt(len(gap)))
     assert found.share == pytest.approx(np.mean(gap < 0))
-
-
-def test_large_tables_are_left_to_the_models_that_grow_slowly():
-    assert [entry.name for entry in candidates(50_000)] == ["boost", "trees"]
-    assert candidates(100)[0].name == "gp"
 
 
 def test_an_unknown_model_is_refused_with_the_names():

@@ -107,7 +107,7 @@ def test_the_same_study_is_the_same_page(found):
 def test_a_page_that_exists_is_kept_unless_forced(found, tmp_path):
     path = tmp_path / "report.html"
     path.write_text("mine")
-    with pytest.raises(ValueError, match="--force replaces it"):
+    with pytest.raises(FileExistsError, match="exists already"):
         write_report(found, path)
     assert path.read_text() == "mine"
     found.report(path, force=True)

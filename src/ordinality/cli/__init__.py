@@ -24,6 +24,8 @@ from ordinality._text import visible
 
 from .speaking import warn
 
+from .files import what_was_written
+
 __all__ = ["Commands", "Interruption", "Refusal", "main"]
 
 # Command name -> the module that defines it under the same name.
@@ -110,7 +112,7 @@ class Commands(click.Group):
             sentence = f"{problem.filename} cannot be used: {problem.strerror}."
             raise Refusal(sentence) from problem
         except KeyboardInterrupt:
-            raise Interruption("Interrupted; no file was changed.") from None
+            raise Interruption(f"Interrupted; {what_was_written(ctx)}.") from None
 
 
 def _with_flags(problem: Exception) -> str:

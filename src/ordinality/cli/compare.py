@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
+from .files import check_table
 from .fit import read_problem
-from .options import MODELS, Names, common, machine, of_table
+from .options import BASELINES, MODELS, Names, common, machine, of_table
 from .speaking import number, progress, results, say, show, show_json, tell, titles, warn
 
 __all__ = ["compare"]
@@ -23,11 +24,11 @@ Example:
 @of_table
 @click.option(
     "--models",
-    type=Names(),
+    type=Names((*MODELS, *BASELINES)),
     default="gp,plsor,boost",
     show_default=True,
     metavar="A,B,C",
-    help=f"Which; the names are {', '.join(MODELS)}, frequencies and rounded.",
+    help=f"Which; the names are {', '.join((*MODELS, *BASELINES))}.",
 )
 @click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True)
 @click.option("--repeats", type=click.IntRange(min=1), default=3, show_default=True)
@@ -51,6 +52,7 @@ def compare(
     """
     if len(set(models)) < 2:
         raise ValueError("--models names fewer than two models; name those to compare.")
+    check_table(table)
     problem, notes, _ = read_problem(table, **options)
     from ordinality.workbench import assess, named
     from ordinality.workbench import folds as deal
@@ -58,16 +60,10 @@ def compare(
     say(notes)
     entries = named(models, len(problem), weighted=problem.weights is not None)
     splits = deal(problem, n_splits=folds, repeats=repeats, seed=seed)
-    total, done = len(splits) * len(entries), 0
     with progress("comparing") as tick:
-
-        def count() -> None:
-            nonlocal done
-            done += 1
-            tick(done, total)
-
-        found: list[Any] = assess(problem, entries, splits, seed=seed, jobs=jobs, tick=count)
+        found: list[Any] = assess(problem, entries, splits, seed=seed, jobs=jobs, tick=tick)
     warn(dict.fromkeys(f"{one.name}: {said}" for one in found for said in one.warnings))
+    say([f"Processor time: {', '.join(f'{one.name} {one.seconds:.1f} s' for one in found)}."])
     _tell(found, len(splits) // repeats, as_json)
 
 
@@ -95,9 +91,8 @@ def _tell(found: list[Any], n_folds: int, as_json: bool) -> None:
             one.name,
             f"{number(one.by_fold.mean())} ± {number(one.by_fold.std(ddof=1))}",
             *(number(one.scores[name]) for name in list(one.scores)[1:]),
-            f"{one.seconds:.1f}",
         ]
         for one in found
     ]
-    show(console, [f"{len(by_fold)} folds", *titles(found[0].scores), "seconds"], rows)
+    show(console, [f"{len(by_fold)} folds", *titles(found[0].scores)], rows)
     tell(console, said)

@@ -203,9 +203,9 @@ def _verify(name: str | None, as_json: bool) -> None:
 
     entries = datasets.available() if name is None else (datasets.find(name),)
     checks: list[Check] = []
-    with progress("Reading") as tick:
+    with progress("reading") as tick:
         for i, entry in enumerate(entries):
-            tick(i, len(entries))
+            tick(entry.key, i / len(entries))
             checks.append(datasets.verify(entry.key))
     wrong = [check for check in checks if not check.ok]
     if as_json:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from .files import check_input
 from .speaking import number, results, say, show, show_json, tell
 
 __all__ = ["evaluate"]
@@ -30,6 +31,8 @@ def evaluate(
     The scores of MODEL on the rows of TABLE stand beside those of the frequencies of the levels
     it was trained on. On the table it was fitted to, the scores flatter it.
     """
+    check_input(model)
+    check_input(table)
     from ordinality import tables
     from ordinality.workbench import evaluation, labelled
 

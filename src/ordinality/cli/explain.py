@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from .files import check_input
 from .speaking import progress, results, show, show_bars, show_json, tell
 
 __all__ = ["explain"]
@@ -35,6 +36,9 @@ def explain(model: str, table: str | None, seed: int, as_json: bool) -> None:
     low to a high value (marginal effect). The averages are over the rows of TABLE; without one,
     over the rows the model was fitted to, as the file remembers them.
     """
+    check_input(model)
+    if table:
+        check_input(table)
     from .models import description
 
     about = description(model)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import MODELS, as_argument, check_output, common, machine, of_table
+from .files import check_output, check_table
+from .options import MODELS, as_argument, common, machine, of_table
 from .speaking import (
     number,
     progress,
@@ -56,7 +57,13 @@ Example:
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time for auto to try models.",
+    help="Processor time for auto to try models, as estimated from the size of the table.",
+)
+@click.option(
+    "--max-time",
+    type=click.FloatRange(min=0),
+    metavar="SECONDS",
+    help="Emergency stop of auto, in processor time really used. [default: 10 x --budget]",
 )
 @click.option("--folds", type=click.IntRange(min=2), help="Folds of the cross-validation.")
 @common
@@ -68,6 +75,7 @@ def fit(
     out: str | None,
     report: str | None,
     budget: float,
+    max_time: float | None,
     folds: int | None,
     seed: int,
     jobs: int,
@@ -81,16 +89,18 @@ def fit(
     comes along (ordinality data lists them), or - for standard input. Every column but the
     target is learnt from; text is encoded as categories, gaps are filled in and marked.
     """
-    check_output(out, ".skops", force)
-    check_output(report, ".html", force)
+    check_table(table)
+    check_output(out, (".skops",), force)
+    check_output(report, (".html",), force)
     problem, notes, source = read_problem(table, **options)
     from ordinality.workbench import study_of
 
     say(notes)
     with progress("fitting") as tick:
         found = study_of(
-            problem, model, budget=budget, n_splits=folds, seed=seed, jobs=jobs, tick=tick
-        )
+            problem, model, budget=budget, max_seconds=max_time, n_splits=folds, seed=seed,
+            jobs=jobs, tick=tick,
+        )  # fmt: skip
     found = replace(found, notes=notes, source=source)
     warn(found.warnings)
     if as_json:
@@ -230,7 +240,10 @@ def _show_choice(console: Console, found: Study) -> None:
     if len(found.found) + len(found.skipped) > 1:
         tell(console, f"Why: {found.choice.why}")
     for one in found.skipped:
-        tell(console, f"Not tried: {one.name}; {one.reason}.")
+        tell(
+            console,
+            f"Not tried: {one.name}; {one.reason}; --model {one.name} tries it alone.",
+        )
     tell(console, found.verdict[1])
     console.print()
 

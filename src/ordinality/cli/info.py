@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from .files import check_input
 from .speaking import number, results, show, show_json, tell, titles
 
 __all__ = ["info"]
@@ -24,6 +25,7 @@ def info(model: str, as_json: bool) -> None:
 
     Only the file's description is read; nothing of the model is loaded.
     """
+    check_input(model)
     from .models import description
 
     about = description(model)
@@ -35,9 +37,7 @@ def info(model: str, as_json: bool) -> None:
     show(console, [model, ""], _facts(about, summary))
     scored = summary.get("scores") or {}
     if scored:
-        names = [
-            name for name in next(iter(scored.values())) if name not in ("words", "seconds")
-        ]
+        names = [name for name in next(iter(scored.values())) if name != "words"]
         rows = [[one, *(number(scored[one][name]) for name in names)] for one in scored]
         show(console, [f"{summary['folds']} folds", *titles(names)], rows)
     for sentence in (summary.get("verdict"), *(summary.get("words") or ())):

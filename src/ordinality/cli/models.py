@@ -83,9 +83,9 @@ class Loaded(NamedTuple):
         found = []
         with progress("predicting") as tick:
             for start in range(0, len(rows), PIECE):
+                tick(f"row {start + 1} of {len(rows)}", start / len(rows))
                 piece = rows[start : start + PIECE].to_native()
                 found.append(level_proba(self.solver, piece))
-                tick(min(start + PIECE, len(rows)), len(rows))
         return np.concatenate(found)
 
 

@@ -6,16 +6,15 @@ import csv
 import io
 import shlex
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 
 __all__ = [
+    "BASELINES",
     "MODELS",
     "Names",
     "as_argument",
-    "check_output",
     "common",
     "machine",
     "of_table",
@@ -34,6 +33,7 @@ MODELS = (
     "svm",
     "svm-search",
 )
+BASELINES = ("frequencies", "rounded")  # the same of ordinality.workbench.BASELINES
 
 
 class Names(click.ParamType):
@@ -41,13 +41,22 @@ class Names(click.ParamType):
 
     name = "names"
 
+    def __init__(self, known: tuple[str, ...] = ()) -> None:
+        self.known = known  # of models: if stated, other names are refused
+
     def convert(self, value: Any, param: Any, ctx: Any) -> list[str]:
         """Split as a line of CSV is split."""
         try:
-            names = next(csv.reader([value], skipinitialspace=True), [])
+            found = next(csv.reader([value], skipinitialspace=True), [])
         except csv.Error:
             self.fail("a name with a line break must be in double quotes.", param, ctx)
-        return [name.strip() for name in names if name.strip()]
+        names = [name.strip() for name in found if name.strip()]
+        wrong = [name for name in names if self.known and name not in self.known]
+        if wrong:
+            self.fail(
+                f"there is no model named {wrong[0]!r}; the names are {', '.join(self.known)}."
+            )
+        return names
 
 
 def _stacked(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -104,20 +113,3 @@ def as_argument(names: list[str]) -> str:
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(names)
     return shlex.quote(line.getvalue())
-
-
-def check_output(path: str | None, suffix: str, force: bool) -> None:
-    """Refuse a file that could not be written, before any work is done for it."""
-    if path is None:
-        return
-    where = Path(path)
-    if where.suffix.lower() != suffix:
-        raise ValueError(
-            f"{path} should end in {suffix}; call it {where.stem or 'model'}{suffix}."
-        )
-    if where.is_dir():
-        raise ValueError(f"{path} is a folder; name a file in it.")
-    if not where.absolute().parent.is_dir():
-        raise ValueError(f"There is no folder {where.parent}; make it first.")
-    if where.exists() and not force:
-        raise ValueError(f"{path} exists; --force replaces it.")

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from .files import check_input, check_output
 from .speaking import say, show_json, show_text
 
 __all__ = ["predict"]
@@ -17,6 +18,9 @@ EXAMPLE = """\b
 Example:
   ordinality predict wine.skops examples/wine.csv --proba --out predictions.csv
 """
+# The formats of ordinality.tables.write, here so that a wrong one is refused at once.
+FORMATS = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc", ".jsonl", ".ndjson")
+WRITTEN = (*FORMATS, *(f"{suffix}.gz" for suffix in FORMATS))
 
 
 @click.command(epilog=EXAMPLE)
@@ -47,6 +51,9 @@ def predict(
     MODEL is a file that ordinality fit wrote. TABLE needs the columns the model was fitted on;
     others are ignored. The prediction is the level that is most probable.
     """
+    check_input(model)
+    check_input(table)
+    check_output(None if out == "-" else out, WRITTEN, force)
     from ordinality import tables
 
     from .models import load

@@ -10,7 +10,8 @@ import click
 
 from ordinality._files import put
 
-from .options import Names, check_output
+from .files import check_output, may_write
+from .options import Names
 from .speaking import progress, results, say, show, show_json, show_text, warn
 
 if TYPE_CHECKING:
@@ -113,9 +114,11 @@ def reproduce(
     computed are kept and never computed again: stop with Ctrl-C whenever you like, and go on
     with the same command. The data sets are read from the data folder (see ordinality data).
     """
-    home = Path(folder) if folder else _default_folder()
     kind = "json" if as_json else kind
-    check_output(page, ".md", force)
+    check_output(page, (".md",), force)
+    check_output(out, (SUFFIXES[kind],), force)
+    check_output(figure, (".svg", ".png"), force)
+    home = Path(folder) if folder else _default_folder()
     if name is None or listing:
         return _write_page(page, home) if page else _list(home, kind)
     from ordinality.experiments.report import table
@@ -123,9 +126,8 @@ def reproduce(
     from ordinality.experiments.store import Store
 
     spec = get(name)
-    check_output(out, SUFFIXES[kind], force)
-    check_output(figure, _picture_suffix(figure), force)
     store = Store(home / f"{spec.experiment}.jsonl")
+    may_write(str(store.path))
     cells = list(spec.cells(sets, methods, partitions))
     if check:
         return _check(
@@ -178,7 +180,7 @@ def _compute(spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool
     def told(count: int, total: int, row: Any) -> None:
         nonlocal done
         done = count
-        tick(count, total)
+        tick(f"{count} of {total} cells done", count / total)
         if "error" in row:
             error = row["error"]
             failures.append(
@@ -203,7 +205,7 @@ def _check(spec: Spec, store: Store, cells: list[Cell] | None, count: int, jobs:
     with progress(spec.name) as tick:
         pairs = recompute(
             spec, store, count, cells=cells, mapper=processes(jobs),
-            progress=lambda done, total, row: tick(done, total),
+            progress=lambda done, total, _: tick(f"{done} of {total} rows", done / total),
         )  # fmt: skip
     if not pairs:
         raise ValueError(f"there is no row of {spec.name} to check in {store.path}.")

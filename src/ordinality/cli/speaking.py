@@ -8,6 +8,7 @@ prints passes through this module, which shows such characters as escapes (``\x1
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
@@ -138,29 +139,61 @@ def show_json(value: Any) -> None:
 
 
 @contextmanager
-def progress(words: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar with the time left; yields ``tick(done, total)``."""
+def progress(words: str) -> Iterator[Callable[[str, float], None]]:
+    """Show how far the work is; yields ``tick(what, share)``, to be called before each part.
+
+    A terminal gets a bar, with what is being done and the time left. Elsewhere, as in a log
+    file, long work gets plain lines.
+    """
     from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Lines(words)
+        return
     from rich.progress import (
         BarColumn,
-        MofNCompleteColumn,
         Progress,
+        TaskProgressColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
 
-    console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
+        TaskProgressColumn(),
         TimeElapsedColumn(),
         TextColumn("elapsed,"),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(elapsed_when_finished=False),
         TextColumn("left"),
     )
-    shown = console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
-        task = bar.add_task(visible(words), total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(visible(words), total=1.0)
+        yield lambda what, share: bar.update(
+            task, description=visible(f"{words}: {what}"), completed=share
+        )
+
+
+class _Lines:
+    """Progress as plain lines: few of them, and none for work that is soon done."""
+
+    SOON, OFTEN = 2.0, 10.0  # seconds between lines: of different models, of one model
+
+    def __init__(self, words: str) -> None:
+        self.words, self.subject = words, ""
+        self.began = self.last = time.monotonic()
+
+    def __call__(self, what: str, share: float) -> None:
+        now, subject = time.monotonic(), what.partition(",")[0]
+        if now - self.last < (self.SOON if subject != self.subject else self.OFTEN):
+            return
+        self.last, self.subject = now, subject
+        left = (now - self.began) * (1 - share) / share if share else None
+        more = "" if left is None else f"; about {_duration(left)} left"
+        say([f"{self.words}: {what}{more}"])
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"

@@ -5,11 +5,22 @@ models of `MODELS` beside `baselines`; `choose` takes one and says why; `effects
 makes of the columns; `report` writes it up.
 """
 
-from .assess import SCORES, Assessment, Skipped, assess, row_scores, scores
+from .assess import SCORES, Assessment, assess, row_scores, scores
 from .choose import Choice, Difference, against_baselines, choose, difference
+from .costs import COSTS, Cost, Size
 from .effects import Effect, effects
 from .evaluate import Evaluation, evaluation, labelled
-from .models import BASELINES, MODELS, Frequencies, Model, baselines, candidates, model, named
+from .models import (
+    BASELINES,
+    MODELS,
+    Frequencies,
+    Model,
+    Skipped,
+    baselines,
+    candidates,
+    model,
+    named,
+)
 from .problem import Problem, folds, level_proba, pipeline
 from .report import report, write_report
 from .studies import NoOrderError, Study, problem_of, study, study_of
@@ -18,10 +29,12 @@ from .words import in_words, moves
 
 __all__ = [
     "BASELINES",
+    "COSTS",
     "MODELS",
     "SCORES",
     "Assessment",
     "Choice",
+    "Cost",
     "Difference",
     "Effect",
     "Evaluation",
@@ -29,6 +42,7 @@ __all__ = [
     "Model",
     "NoOrderError",
     "Problem",
+    "Size",
     "Skipped",
     "Study",
     "against_baselines",

@@ -1,34 +1,41 @@
 """How well models predict rows they have not seen, beside two baselines.
 
-All models meet the same folds, so that their scores can be set side by side row by row. The
-score that decides is the ranked probability score: it asks for good probabilities, and a miss
-by two levels costs it more than a miss by one.
+All models meet the same folds, so that their scores can be compared row by row. The score that
+decides is the ranked probability score: it rewards good probabilities, and a miss by two levels
+costs more than a miss by one.
+
+Models that learn a score and then a link from scores to probabilities (boosting, support vector
+machines) are fitted once in each fold. The link of a fold is learnt on the rows of the other
+folds, from the scores of the models that had not seen them; see `calibrate_from_folds`.
 """
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import joblib
 import narwhals as nw
 import numpy as np
+from sklearn.pipeline import Pipeline
+from threadpoolctl import threadpool_limits
 
 from ordinality import metrics
+from ordinality.estimators.calibration import calibrate_from_folds, needs_link
 
-from .models import Model
-from .problem import Problem, level_proba, pipeline
+from .costs import processor_time
+from .models import BASELINES, Model, Skipped
+from .problem import Problem, level_proba, level_scores, pipeline
 
-__all__ = ["SCORES", "Assessment", "Skipped", "assess", "row_scores", "scores"]
+__all__ = ["SCORES", "Assessment", "assess", "repeats", "row_scores", "scores"]
 
 Split = tuple[np.ndarray, np.ndarray]
 
 SCORES = ("ranked probability score", "mean absolute error", "zero-one error", "log score")
 MANY_COLUMNS = 40  # beyond these it would take too long to shuffle them one by one
-TIMED = 2  # folds by which a model's time is judged: the first may have had to be compiled
+TOGETHER = 2000  # rows predicted at once when columns are shuffled
 
 
 @dataclass(frozen=True)
@@ -48,9 +55,12 @@ class Assessment:
     importance : dict of str to float
         By how much the ranked probability score rises when a column is shuffled.
     seconds : float
-        Time of all fits and predictions.
+        Processor time of all fits and predictions.
     warnings : tuple of str
         What the fits warned of.
+    fold_scores : ndarray of shape (n_folds, n) or None
+        Scores of all rows by the model of each fold, for models whose probabilities come from
+        scores: the link of a model of all rows can be learnt from them.
     """
 
     name: str
@@ -61,15 +71,7 @@ class Assessment:
     importance: dict[str, float]
     seconds: float
     warnings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Skipped:
-    """A model that was not assessed, and why."""
-
-    name: str
-    words: str
-    reason: str
+    fold_scores: np.ndarray | None = None
 
 
 def row_scores(problem: Problem, proba: np.ndarray) -> np.ndarray:
@@ -114,10 +116,10 @@ def assess(
     entries: Sequence[Model],
     splits: Sequence[Split],
     *,
-    budget: float | None = None,
+    max_seconds: float | None = None,
     seed: int = 0,
     jobs: int = 1,
-    tick: Callable[[], Any] = lambda: None,
+    tick: Callable[[str, float], Any] = lambda what, share: None,
 ) -> list[Assessment | Skipped]:
     """Cross-validate models on the same folds.
 
@@ -129,109 +131,195 @@ def assess(
         What to try, the most wanted first.
     splits : sequence of (train, test)
         From `folds`.
-    budget : float, optional
-        Seconds; a model whose first two folds say that the rest would overrun them is
-        skipped. If that is true of all, the quickest is assessed nevertheless.
+    max_seconds : float, optional
+        Emergency stop: when the models have used this much processor time, the one at work is
+        broken off after its fold and the others are skipped. Baselines are always assessed,
+        and if no model was finished, the one with the least estimated cost is.
     seed : int, default=0
         Seed of the models.
     jobs : int, default=1
         Processes.
     tick : callable, optional
-        Called after every fold, and for the folds that are skipped.
+        Called as ``tick(what, share)`` before every fold, with words such as
+        ``"boost, fold 3 of 10"`` and the share of the estimated cost that is done.
 
     Returns
     -------
     list of Assessment or Skipped
         In the order of `entries`.
     """
-    began = time.perf_counter()
-    runs: list[_Run] = []
-    answers: list[Assessment | Skipped] = []
-    for entry in entries:
-        run = _Run(entry, _parts(problem, entry, splits, seed, jobs))
-        runs.append(run)
-        for _ in splits[:TIMED]:
-            run.advance(tick)
-            left = len(splits) - len(run.parts)
-            run.wanted = run.parts[-1].seconds * left / jobs
-            spent = time.perf_counter() - began
-            if budget is None or spent + run.wanted <= budget:
-                run.finish(tick)
-                break
-            if spent + run.parts[-1].seconds > budget:
-                break  # not even one more
-    if not any(run.finished for run in runs):
-        min(runs, key=lambda run: run.wanted).finish(tick)
-    for run in runs:
-        if run.finished:
-            answers.append(_joined(problem, run.entry, splits, run.parts))
-        else:
-            for _ in splits[len(run.parts) :]:
-                tick()
-            reason = f"its folds would take about {run.wanted:.0f} s, beyond the budget"
-            answers.append(Skipped(run.entry.name, run.entry.words, reason))
-    return answers
+    clock = _Clock(entries, problem, splits, max_seconds, tick)
+    answers: dict[str, Assessment | Skipped] = {}
+    # One thread of linear algebra: what several would gain on small matrices they lose in
+    # waiting, and the numbers must not depend on the number of processes.
+    with threadpool_limits(1, user_api="blas"):
+        for entry in entries:
+            answers[entry.name] = _assessed(problem, entry, splits, clock, seed, jobs)
+        models = [entry for entry in entries if entry.name not in BASELINES]
+        if models and all(isinstance(answers[entry.name], Skipped) for entry in models):
+            cheapest = min(models, key=lambda entry: clock.of_fold[entry.name])
+            clock.max_seconds = None
+            answers[cheapest.name] = _assessed(problem, cheapest, splits, clock, seed, jobs)
+    return list(answers.values())
 
 
-@dataclass
-class _Run:
-    """A model on its way through the folds."""
+class _Clock:
+    """Tells how far the work is, and when it has taken too long."""
 
-    entry: Model
-    rest: Iterator[_Part]
-    parts: list[_Part] = field(default_factory=list)
-    wanted: float = 0.0  # seconds for the folds after the first
-    finished: bool = False
+    def __init__(
+        self,
+        entries: Sequence[Model],
+        problem: Problem,
+        splits: Sequence[Split],
+        max_seconds: float | None,
+        tick: Callable[[str, float], Any],
+    ) -> None:
+        size = problem.size()._replace(rows=len(splits[0][0]))
+        self.of_fold = {entry.name: entry.cost.of_fold(size) for entry in entries}
+        self.n_folds, self.max_seconds, self.tick = len(splits), max_seconds, tick
+        self.total = self.n_folds * sum(self.of_fold.values())
+        self.done = self.spent = 0.0
 
-    def advance(self, tick: Callable[[], Any]) -> None:
-        self.parts.append(next(self.rest))
-        tick()
+    def begin(self, name: str, fold: int) -> None:
+        """Say which fold comes next."""
+        share = min(self.done / self.total, 1.0)
+        self.tick(f"{name}, fold {fold + 1} of {self.n_folds}", share)
+        self.done += self.of_fold[name]
 
-    def finish(self, tick: Callable[[], Any]) -> None:
-        for part in self.rest:
-            self.parts.append(part)
-            tick()
-        self.finished = True
+    def too_late(self, name: str) -> bool:
+        """Whether the emergency stop strikes."""
+        limit = np.inf if name in BASELINES or self.max_seconds is None else self.max_seconds
+        return self.spent > limit
+
+
+def _assessed(
+    problem: Problem,
+    entry: Model,
+    splits: Sequence[Split],
+    clock: _Clock,
+    seed: int,
+    jobs: int,
+) -> Assessment | Skipped:
+    """All folds of one model, unless the emergency stop strikes."""
+    done: list[_Fold] = []
+    rest = _folds(problem, entry, splits, seed, jobs)
+    while len(done) < len(splits):
+        if clock.too_late(entry.name):
+            clock.done += (len(splits) - len(done)) * clock.of_fold[entry.name]
+            reason = (
+                f"stopped by the clock after {len(done)} of {len(splits)} folds: the models "
+                f"had used {clock.spent:.0f} s of processor time, and {clock.max_seconds:g} s "
+                "is the limit"
+            )
+            return Skipped(entry.name, entry.words, reason)
+        clock.begin(entry.name, len(done))
+        done.append(next(rest))
+        clock.spent += 0.0 if entry.name in BASELINES else done[-1].seconds
+    return _joined(problem, entry, splits, _with_links(problem, done, splits, jobs))
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Fold:
     """One fold of one model."""
 
-    proba: np.ndarray
-    rises: dict[str, float]
     seconds: float
     warnings: tuple[str, ...]
+    proba: np.ndarray | None = None
+    rises: dict[str, float] = field(default_factory=dict)
+    # Until its link is learnt:
+    solver: Pipeline | None = None
+    scores: np.ndarray | None = None  # (n,), of all rows
+    seed: int = 0
 
 
-def _parts(
+def _folds(
     problem: Problem, entry: Model, splits: Sequence[Split], seed: int, jobs: int
-) -> Iterator[_Part]:
-    """The folds one after another; the first here, because their time is looked at."""
-    given = [
+) -> Iterator[_Fold]:
+    """The folds one after another."""
+    calls = [
         (problem, entry.name, pipeline(entry, problem, seed), split, seed + i)
         for i, split in enumerate(splits)
     ]
-    here = len(given) if jobs == 1 else TIMED
-    yield from (_part(*one) for one in given[:here])
-    if given[here:]:
-        run = joblib.Parallel(n_jobs=jobs, return_as="generator", inner_max_num_threads=1)
-        yield from run(joblib.delayed(_part)(*one) for one in given[here:])
+    # The first here: what has to be compiled is compiled once, not in every process.
+    yield _fold(*calls[0])
+    yield from _mapped(_fold, calls[1:], jobs)
 
 
-def _part(problem: Problem, name: str, solver: Any, split: Split, seed: int) -> _Part:
+def _mapped(function: Callable[..., Any], calls: Sequence[Any], jobs: int) -> Iterable[Any]:
+    if jobs == 1:
+        return (function(*call) for call in calls)
+    run = joblib.Parallel(n_jobs=jobs, return_as="generator", inner_max_num_threads=1)
+    found: Iterable[Any] = run(joblib.delayed(function)(*call) for call in calls)
+    return found
+
+
+def _fold(problem: Problem, name: str, solver: Any, split: Split, seed: int) -> _Fold:
     train, test = split
-    began = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
+    folds_of_its_own = None
+    if needs_link(solver[-1]):
+        folds_of_its_own = solver[-1].calibration_folds
+        solver.set_params(model__calibration_folds=None)
+    with processor_time() as spent, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         problem.fitted(solver, train)
-        frame = problem.rows(test)
-        proba = level_proba(solver, frame)
-        rises = {}
-        if name not in ("frequencies", "rounded") and len(problem.columns) <= MANY_COLUMNS:
-            rises = _rises(problem, solver, frame, test, proba, seed)
+        if folds_of_its_own is None:
+            found: dict[str, Any] = _predicted(problem, name, solver, test, seed)
+        else:
+            scores = level_scores(solver, problem.frame)
+            found = {"solver": solver, "scores": scores, "seed": seed}
+            solver.set_params(model__calibration_folds=folds_of_its_own)
     said = tuple(dict.fromkeys(str(w.message) for w in caught))
-    return _Part(proba, rises, time.perf_counter() - began, said)
+    return _Fold(spent.seconds, said, **found)
+
+
+def _predicted(
+    problem: Problem, name: str, solver: Any, test: np.ndarray, seed: int
+) -> dict[str, Any]:
+    """Probabilities of the rows left out, and the importance of the columns for them."""
+    frame = problem.rows(test)
+    proba, rises = level_proba(solver, frame), {}
+    if name not in BASELINES and len(problem.columns) <= MANY_COLUMNS:
+        rises = _rises(problem, solver, frame, test, proba, seed)
+    return {"proba": proba, "rises": rises}
+
+
+def _with_links(
+    problem: Problem, done: list[_Fold], splits: Sequence[Split], jobs: int
+) -> list[_Fold]:
+    """The folds with their predictions, where those had to wait for a link."""
+    if done[0].scores is None:
+        return done
+    calls = []
+    for part in repeats(splits, len(problem)):
+        scores = np.array([fold.scores for fold in done[part]])
+        calls += [(problem, fold, scores, splits[part], i) for i, fold in enumerate(done[part])]
+    return list(_mapped(_linked, calls, jobs))
+
+
+def _linked(
+    problem: Problem, fold: _Fold, scores: np.ndarray, splits: Sequence[Split], i: int
+) -> _Fold:
+    assert fold.solver is not None
+    with processor_time() as spent:
+        calibrate_from_folds(
+            fold.solver[-1], scores[i], scores, splits, problem.y, problem.weights, fold=i
+        )
+        found = _predicted(problem, "", fold.solver, splits[i][1], fold.seed)
+    return replace(fold, solver=None, seconds=fold.seconds + spent.seconds, **found)
+
+
+def repeats(splits: Sequence[Split], n_rows: int) -> list[slice]:
+    """Where each repeat of a cross-validation lies among its splits.
+
+    Examples
+    --------
+    >>> halves = [(np.array([0]), np.array([1])), (np.array([1]), np.array([0]))]
+    >>> repeats([*halves, *halves], 2)
+    [slice(0, 2, None), slice(2, 4, None)]
+    """
+    tested = np.cumsum([len(test) for _, test in splits])
+    ends = (np.flatnonzero(tested % n_rows == 0) + 1).tolist()
+    return [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
 
 
 def _rises(
@@ -241,24 +329,33 @@ def _rises(
     rng = np.random.default_rng(seed)
     as_is = scores(problem, proba, test)[SCORES[0]]
     table = nw.from_native(frame, eager_only=True)
-    rises = {}
-    for name in problem.columns:
-        shuffled = table[name][rng.permutation(len(test)).tolist()]
-        worse = level_proba(solver, table.with_columns(shuffled).to_native())
-        rises[name] = scores(problem, worse, test)[SCORES[0]] - as_is
+    columns, rises = problem.columns, {}
+    # Several shuffled tables at once: of few rows, a prediction costs as much as of many.
+    step = max(1, TOGETHER // len(test))
+    for start in range(0, len(columns), step):
+        some = columns[start : start + step]
+        shuffled = [
+            table.with_columns(table[name][rng.permutation(len(test)).tolist()])
+            for name in some
+        ]
+        worse = level_proba(solver, nw.concat(shuffled).to_native())
+        for name, part in zip(some, np.split(worse, len(some)), strict=True):
+            rises[name] = scores(problem, part, test)[SCORES[0]] - as_is
     return rises
 
 
 def _joined(
-    problem: Problem, entry: Model, splits: Sequence[Split], parts: list[_Part]
+    problem: Problem, entry: Model, splits: Sequence[Split], done: list[_Fold]
 ) -> Assessment:
     proba = np.full((len(problem), problem.order.n_levels), np.nan)
-    for (_, test), part in zip(reversed(splits), reversed(parts), strict=True):
-        proba[test] = part.proba  # backwards: the first repeat is the one that stays
+    for (_, test), fold in zip(reversed(splits), reversed(done), strict=True):
+        proba[test] = fold.proba  # backwards: the first repeat is the one that stays
     by_fold = [
-        scores(problem, part.proba, test)[SCORES[0]]
-        for (_, test), part in zip(splits, parts, strict=True)
+        scores(problem, fold.proba, test)[SCORES[0]]
+        for (_, test), fold in zip(splits, done, strict=True)
+        if fold.proba is not None
     ]
+    linked = done[0].scores is not None
     return Assessment(
         name=entry.name,
         words=entry.words,
@@ -266,9 +363,9 @@ def _joined(
         scores=scores(problem, proba),
         by_fold=np.array(by_fold),
         importance={
-            name: float(np.mean([part.rises[name] for part in parts]))
-            for name in parts[0].rises
+            name: float(np.mean([fold.rises[name] for fold in done])) for name in done[0].rises
         },
-        seconds=sum(part.seconds for part in parts),
-        warnings=tuple(dict.fromkeys(said for part in parts for said in part.warnings)),
+        seconds=sum(fold.seconds for fold in done),
+        warnings=tuple(dict.fromkeys(said for fold in done for said in fold.warnings)),
+        fold_scores=np.array([fold.scores for fold in done]) if linked else None,
     )

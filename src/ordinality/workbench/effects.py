@@ -65,7 +65,7 @@ def effects(
     columns: Iterable[str] | None = None,
     *,
     seed: int = 0,
-    tick: Callable[[int, int], Any] = lambda done, total: None,
+    tick: Callable[[str, float], Any] = lambda what, share: None,
 ) -> list[Effect]:
     """Partial dependence and marginal effect of columns.
 
@@ -80,7 +80,7 @@ def effects(
     seed : int, default=0
         Which rows are drawn.
     tick : callable, optional
-        Called as ``tick(done, total)`` after every column.
+        Called as ``tick(column, share)`` before every column, with the share that is done.
 
     Returns
     -------
@@ -94,11 +94,11 @@ def effects(
     else:
         rows = table
     chosen = table.columns if columns is None else list(columns)
-    found = []
+    found: list[Effect] = []
     for name in chosen:
+        tick(name, len(found) / len(chosen))
         of = _of_number if table[name].dtype.is_numeric() else _of_category
         found.append(of(solver, rows, table[name]))
-        tick(len(found), len(chosen))
     return sorted(found, key=lambda effect: -effect.strength)
 
 

@@ -1,7 +1,7 @@
-"""The models that can be asked for by name, and when each is worth trying.
+"""The models that can be asked for by name, and which of them are tried on a table.
 
-The names are those of the command line. A model is built for a problem of known size: what
-is exact costs the cube of the rows, so that beyond a few thousand rows other models take over.
+The names are those of the command line. The automatic choice tries as many models as a budget
+of estimated costs allows.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from sklearn.linear_model import BayesianRidge
 from ordinality import estimators
 from ordinality.levels import as_labels
 
+from .costs import COSTS, Cost, Size
+
 __all__ = [
     "BASELINES",
     "MODELS",
     "Frequencies",
     "Model",
+    "Skipped",
     "baselines",
     "candidates",
     "model",
@@ -39,14 +42,22 @@ class Model(NamedTuple):
         What it is, for somebody who does not know the name.
     build : callable
         ``build(levels=..., random_state=...)`` gives an estimator that is not yet fitted.
-    most_rows : int
-        Beyond these the automatic choice leaves it out.
+    cost : Cost
+        Estimated processor seconds of a fold.
     """
 
     name: str
     words: str
     build: Callable[..., Any]
-    most_rows: int = 10**9
+    cost: Cost
+
+
+class Skipped(NamedTuple):
+    """A model that was not assessed, and why."""
+
+    name: str
+    words: str
+    reason: str
 
 
 def _gp(**fixed: Any) -> Callable[..., Any]:
@@ -55,40 +66,37 @@ def _gp(**fixed: Any) -> Callable[..., Any]:
 
 # In order of preference: where scores cannot tell two apart, the earlier is chosen.
 MODELS = {
-    entry.name: entry
-    for entry in (
-        Model("gp", "Gaussian process, expectation propagation", _gp(), 2000),
-        Model("linear", "Gaussian process with a linear kernel", _gp(kernel="linear"), 2000),
-        Model("ard", "Gaussian process, a length scale per feature", _gp(kernel="ard"), 1000),
-        Model("laplace", "Gaussian process, Laplace", _gp(inference="laplace"), 2000),
-        Model(
+    name: Model(name, words, build, COSTS[name])
+    for name, words, build in (
+        ("gp", "Gaussian process, expectation propagation", _gp()),
+        ("linear", "Gaussian process with a linear kernel", _gp(kernel="linear")),
+        ("ard", "Gaussian process, a length scale per feature", _gp(kernel="ard")),
+        ("laplace", "Gaussian process, Laplace", _gp(inference="laplace")),
+        (
             "plsor",
             "probabilistic least squares on the ranks",
             lambda **given: estimators.LeastSquaresOrdinalGP(**given),
-            3000,
         ),
-        Model(
+        (
             "boost",
             "boosted perceptrons with thresholds",
             lambda **given: estimators.OrdinalBoost(**given),
         ),
-        Model(
+        (
             "trees",
             "boosted trees with thresholds",
             lambda **given: estimators.OrdinalBoost(learner="tree", **given),
         ),
-        Model("rankboost", "RankBoost", lambda **given: estimators.RankBoost(**given)),
-        Model(
+        ("rankboost", "RankBoost", lambda **given: estimators.RankBoost(**given)),
+        (
             "svm",
             "support vector machine, implicit constraints",
             lambda **given: estimators.OrdinalSVM(**given),
-            5000,
         ),
-        Model(
+        (
             "svm-search",
             "support vector machine with price and width searched",
             lambda **given: estimators.OrdinalSVMCV(**given),
-            1000,
         ),
     )
 }
@@ -164,8 +172,14 @@ def baselines(n_rows: int, *, weighted: bool = False) -> list[Model]:
             "frequencies",
             "the frequencies of the levels",
             lambda levels, random_state=None: Frequencies(levels),
+            COSTS["frequencies"],
         ),
-        Model("rounded", f"{kind} regression on the ranks, rounded", _rounded(small)),
+        Model(
+            "rounded",
+            f"{kind} regression on the ranks, rounded",
+            _rounded(small),
+            COSTS["rounded" if small else "rounded-linear"],
+        ),
     ]
 
 
@@ -184,15 +198,51 @@ def model(name: str) -> Model:
     return MODELS[name]
 
 
-def candidates(n_rows: int) -> list[Model]:
-    """The models that the automatic choice tries on a table of `n_rows` rows.
+def candidates(
+    size: Size, n_folds: int, budget: float | None = None
+) -> tuple[list[Model], list[Skipped]]:
+    """The models that the automatic choice tries, and those it leaves out.
+
+    Models are taken from the cheapest on, as long as their estimated costs add up to no more
+    than the budget, so that as many as possible are compared; the cheapest is always taken.
+    Only the size of the table counts, so the answer is the same on every machine.
+
+    Parameters
+    ----------
+    size : Size
+        Rows, columns after encoding, levels.
+    n_folds : int
+        Folds of the cross-validation.
+    budget : float, optional
+        Seconds of processor time, as estimated; by default there is no limit.
 
     Examples
     --------
-    >>> [entry.name for entry in candidates(10_000)]
-    ['boost', 'trees']
+    >>> tried, skipped = candidates(Size(50_000, 10, 5), 5, budget=600.0)
+    >>> [entry.name for entry in tried]
+    ['trees']
     """
-    return [MODELS[name] for name in TRIED if n_rows <= MODELS[name].most_rows]
+    entries = [MODELS[name] for name in TRIED]
+    if budget is None:
+        return entries, []
+    costs = {entry.name: entry.cost.of_all(size, n_folds) for entry in entries}
+    cheapest, *others = sorted(costs, key=lambda name: costs[name])
+    names, left = {cheapest}, max(budget - costs[cheapest], 0.0)
+    for name in others:
+        if costs[name] > left:
+            break
+        names.add(name)
+        left -= costs[name]
+    return [entry for entry in entries if entry.name in names], [
+        Skipped(
+            entry.name,
+            entry.words,
+            f"it would take about {costs[entry.name]:.0f} s for {size.rows} rows, and "
+            f"{left:.0f} s of the budget of {budget:g} s are left",
+        )
+        for entry in entries
+        if entry.name not in names
+    ]
 
 
 def named(names: Sequence[str], n_rows: int, *, weighted: bool = False) -> list[Model]:

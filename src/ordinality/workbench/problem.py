@@ -23,9 +23,10 @@ from sklearn.preprocessing import StandardScaler
 
 from ordinality.levels import Order
 
+from .costs import Size
 from .models import Model
 
-__all__ = ["Problem", "folds", "level_proba", "pipeline"]
+__all__ = ["Problem", "folds", "level_proba", "level_scores", "pipeline"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,11 @@ class Problem:
     def columns(self) -> list[str]:
         """Names of the columns to learn from."""
         return list(nw.from_native(self.frame, eager_only=True).columns)
+
+    def size(self) -> Size:
+        """Rows, columns after encoding, levels."""
+        encoded = clone(self.encoder).fit_transform(self.frame, self.y)
+        return Size(len(self), encoded.shape[1], self.order.n_levels)
 
     def rows(self, at: np.ndarray) -> Any:
         """The frame's rows at these places."""
@@ -102,6 +108,12 @@ def level_proba(solver: Pipeline, frame: Any) -> np.ndarray:
     """Probabilities of the levels of rows of a table, columns in order of level."""
     proba: np.ndarray = solver[-1].predict_level_proba(solver[:-1].transform(frame))
     return proba
+
+
+def level_scores(solver: Pipeline, frame: Any) -> np.ndarray:
+    """Scores of rows of a table, for models that cut a score into levels."""
+    scores: np.ndarray = solver[-1].predict_score(solver[:-1].transform(frame))
+    return scores
 
 
 def folds(

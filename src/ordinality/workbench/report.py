@@ -45,7 +45,7 @@ def write_report(
     *,
     model_file: str | None = None,
     force: bool = False,
-    tick: Callable[[int, int], Any] = lambda done, total: None,
+    tick: Callable[[str, float], Any] = lambda what, share: None,
 ) -> None:
     """Write the report of a study; an existing file is kept unless `force` is true.
 
@@ -60,11 +60,11 @@ def write_report(
     force : bool, default=False
         Replace a file that exists.
     tick : callable, optional
-        Called as ``tick(done, total)`` after every picture.
+        Called as ``tick(title, share)`` before every picture, with the share that is done.
     """
     path = Path(path)
     if path.exists() and not force:
-        raise ValueError(f"{path} exists; --force replaces it.")
+        raise FileExistsError(f"{path} exists already; choose another name, or set force=True.")
     page = report(found, model_file=model_file, tick=tick)
     put(path, page.encode())
 
@@ -73,7 +73,7 @@ def report(
     found: Study,
     *,
     model_file: str | None = None,
-    tick: Callable[[int, int], Any] = lambda done, total: None,
+    tick: Callable[[str, float], Any] = lambda what, share: None,
 ) -> str:
     """The page as text.
 
@@ -84,7 +84,7 @@ def report(
     model_file : str, optional
         Where the model was saved.
     tick : callable, optional
-        Called as ``tick(done, total)`` after every picture.
+        Called as ``tick(title, share)`` before every picture, with the share that is done.
 
     Returns
     -------
@@ -171,19 +171,19 @@ def _python(model_file: str | None) -> list[str]:
     ]
 
 
-def _figures(found: Study, tick: Callable[[int, int], Any]) -> list[_Figure]:
+def _figures(found: Study, tick: Callable[[str, float], Any]) -> list[_Figure]:
     """Pictures of predictions for unseen rows, then of what the model makes of the columns."""
     from markupsafe import Markup
 
     from ordinality.display import inline_svg
 
     plans = [*_judged(found), *_along(found)]
-    figures = []
+    figures: list[_Figure] = []
     for title, draw, caption in plans:
+        tick(title, len(figures) / len(plans))
         name = f"f{zlib.crc32(title.encode()):08x}"
         # The picture is ours; names and labels in it are outlines, not text.
         figures.append(_Figure(title, Markup(inline_svg(draw, name)), caption))
-        tick(len(figures), len(plans))
     return figures
 
 

@@ -19,18 +19,22 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from ordinality import levels, persist, tables
+from ordinality.estimators.calibration import calibrate_from_folds, needs_link
 from ordinality.levels import Order
 
-from .assess import Assessment, Skipped, assess
+from .assess import Assessment, Split, assess
 from .choose import Choice, against_baselines, choose
 from .effects import Effect, effects
-from .models import MODELS, baselines, candidates, model
-from .problem import Problem, folds, pipeline
+from .models import BASELINES, MODELS, Skipped, baselines, candidates, model
+from .problem import Problem, folds, level_scores, pipeline
 
 __all__ = ["NoOrderError", "Study", "problem_of", "study", "study_of"]
 
 MOST_CASES = 1_000_000  # rows that counts may add up to
 MOST_EFFECTS = 12  # columns whose effects are worked out, the most important first
+# The emergency stop, in budgets: an estimate for another machine may be wrong by a factor of a
+# few, and a stop must not decide between models on a machine that is only slow or busy.
+STOP = 10.0
 
 
 class NoOrderError(ValueError):
@@ -196,8 +200,8 @@ def study(table: Any, target: str, *, model: str = "auto", **options: Any) -> St
         cross-validated ranked probability score.
     **options
         ``order``, ``features``, ``drop``, ``weights``, ``counts``, ``group``, ``wide`` as
-        `problem_of` takes them; ``budget``, ``n_splits``, ``seed``, ``jobs``, ``tick`` as
-        `study_of` does.
+        `problem_of` takes them; ``budget``, ``max_seconds``, ``n_splits``, ``seed``,
+        ``jobs``, ``tick`` as `study_of` does.
 
     Returns
     -------
@@ -212,7 +216,7 @@ def study(table: Any, target: str, *, model: str = "auto", **options: Any) -> St
     >>> found.verdict[0], found.counts
     (True, [15, 13, 12])
     """
-    of_search = {"budget", "n_splits", "seed", "jobs", "tick"}
+    of_search = {"budget", "max_seconds", "n_splits", "seed", "jobs", "tick"}
     search = {name: options.pop(name) for name in of_search & set(options)}
     known = _table(table)
     problem, notes = problem_of(known, target, **options)
@@ -224,10 +228,11 @@ def study_of(
     name: str = "auto",
     *,
     budget: float | None = 60.0,
+    max_seconds: float | None = None,
     n_splits: int | None = None,
     seed: int = 0,
     jobs: int = 1,
-    tick: Callable[[int, int], Any] = lambda done, total: None,
+    tick: Callable[[str, float], Any] = lambda what, share: None,
 ) -> Study:
     """The study of a problem that is already read.
 
@@ -238,84 +243,95 @@ def study_of(
     name : str, default="auto"
         A name of `MODELS`, or ``"auto"``.
     budget : float or None, default=60
-        Seconds for the automatic choice.
+        Processor seconds for the automatic choice, as estimated from the size of the table:
+        which models are tried does not depend on the machine. None for no limit.
+    max_seconds : float, optional
+        Emergency stop of the automatic choice, in processor seconds that were really used. By
+        default ten times the budget.
     n_splits, seed, jobs : int
         Folds of the cross-validation, seed of everything random, processes.
     tick : callable, optional
-        Called as ``tick(done, total)`` after every fold.
+        Called as ``tick(what, share)`` before every piece of work, with words such as
+        ``"boost, fold 3 of 10"`` and the share of the estimated cost that is done.
 
     Returns
     -------
     Study
     """
     splits = folds(problem, n_splits=n_splits, seed=seed)
-    wanted = candidates(len(problem)) if name == "auto" else [model(name)]
-    beside = baselines(len(problem), weighted=problem.weights is not None)
-    # Two further steps: the fit to all rows, and what it makes of the columns.
-    total, done = len(splits) * (len(wanted) + len(beside)) + 2, 0
-
-    def count() -> None:
-        nonlocal done
-        done += 1
-        tick(done, total)
-
-    rest: dict[str, Any] = {"seed": seed, "jobs": jobs, "tick": count}
-    limit = budget if name == "auto" else None
-    answers = assess(problem, wanted, splits, budget=limit, **rest)
-    found = tuple(one for one in answers if isinstance(one, Assessment))
-    known = tuple(
-        one for one in assess(problem, beside, splits, **rest) if isinstance(one, Assessment)
-    )
-    choice = choose(problem, found)
+    skipped: list[Skipped] = []
+    if name == "auto":
+        wanted, skipped = candidates(problem.size(), len(splits), budget)
+        if max_seconds is None and budget is not None:
+            max_seconds = STOP * max(budget, 1.0)
+    else:
+        wanted, max_seconds = [model(name)], None
+    entries = [*wanted, *baselines(len(problem), weighted=problem.weights is not None)]
+    # After the folds of all models comes the fit to all rows, about as long as one fold.
+    whole = len(splits) * len(entries) / (len(splits) * len(entries) + 1)
+    answers = assess(
+        problem, entries, splits, max_seconds=max_seconds, seed=seed, jobs=jobs,
+        tick=lambda what, share: tick(what, whole * share),
+    )  # fmt: skip
+    assessed = [one for one in answers if isinstance(one, Assessment)]
+    stopped = [one for one in answers if isinstance(one, Skipped)]
+    choice = choose(problem, [one for one in assessed if one.name not in BASELINES])
+    taken = choice.taken
     if name != "auto":
-        choice = Choice(choice.taken, f"{name} ({choice.taken.words}) was asked for.")
-    solver, said = _final(problem, choice.taken.name, seed)
-    count()
-    made = effects(solver, problem.frame, _telling(choice.taken, problem), seed=seed)
-    count()
-    skipped = [one for one in answers if isinstance(one, Skipped)]
+        choice = Choice(taken, f"{name} ({taken.words}) was asked for.")
+    tick(f"{taken.name}, all rows", whole)
+    solver, said = _final(problem, taken, splits, seed)
+    made = effects(solver, problem.frame, _telling(taken, problem), seed=seed)
     return Study(
         problem=problem,
         notes=(),
-        found=found,
-        beside=known,
-        skipped=(*skipped, *_too_large(problem, name)),
+        found=tuple(one for one in assessed if one.name not in BASELINES),
+        beside=tuple(one for one in assessed if one.name in BASELINES),
+        skipped=(*stopped, *skipped),
         choice=choice,
         solver=solver,
         effects=tuple(made),
-        warnings=tuple(dict.fromkeys((*said, *choice.taken.warnings))),
+        warnings=tuple(dict.fromkeys((*said, *taken.warnings, *_emergency(stopped)))),
         n_folds=len(splits),
         seed=seed,
     )
 
 
-def _final(problem: Problem, name: str, seed: int) -> tuple[Pipeline, list[str]]:
+def _final(
+    problem: Problem, taken: Assessment, splits: Sequence[Split], seed: int
+) -> tuple[Pipeline, list[str]]:
+    """The model of all rows; its link comes from the scores of the folds, if it needs one."""
+    solver = pipeline(MODELS[taken.name], problem, seed)
+    estimator = solver[-1]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        solver = problem.fitted(pipeline(MODELS[name], problem, seed))
+        if taken.fold_scores is None or not needs_link(estimator):
+            problem.fitted(solver)
+        else:
+            own_folds = estimator.calibration_folds
+            problem.fitted(solver.set_params(model__calibration_folds=None))
+            own = level_scores(solver, problem.frame)
+            calibrate_from_folds(
+                estimator, own, taken.fold_scores, splits, problem.y, problem.weights
+            )
+            estimator.set_params(calibration_folds=own_folds)
     return solver, [str(one.message) for one in caught]
+
+
+def _emergency(stopped: Sequence[Skipped]) -> list[str]:
+    if not stopped:
+        return []
+    names = ", ".join(one.name for one in stopped)
+    return [
+        f"the emergency stop by the clock struck: {names} could not be assessed to the end. "
+        "On a faster or less busy machine another model may be chosen."
+    ]
 
 
 def _telling(taken: Assessment, problem: Problem) -> list[str]:
     """The most important columns, as many as are worth explaining."""
     by_importance = sorted(taken.importance, key=lambda name: -taken.importance[name])
     return (by_importance or problem.columns)[:MOST_EFFECTS]
-
-
-def _too_large(problem: Problem, name: str) -> list[Skipped]:
-    if name != "auto":
-        return []
-    tried = {entry.name for entry in candidates(len(problem))}
-    return [
-        Skipped(
-            entry.name,
-            entry.words,
-            f"its time grows with the cube of the rows, and {len(problem)} are more than "
-            f"{entry.most_rows}; --model {entry.name} insists",
-        )
-        for entry in candidates(0)
-        if entry.name not in tried
-    ]
 
 
 def _table(table: Any) -> tables.Table:

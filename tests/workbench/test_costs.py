@@ -1,0 +1,146 @@
+"""What is tried: chosen by the size of the table, stopped by the clock only in an emergency."""
+
+import itertools
+import time
+
+import numpy as np
+import pytest
+
+from ordinality.workbench import (
+    BASELINES,
+    COSTS,
+    MODELS,
+    Assessment,
+    Cost,
+    Size,
+    Skipped,
+    assess,
+    baselines,
+    candidates,
+    folds,
+    model,
+    study_of,
+)
+
+WINE = Size(rows=72, columns=21, levels=5)
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """``slow(seconds)``: a clock by which every fold takes that long."""
+
+    def install(seconds):
+        ticks = itertools.count(0.0, seconds)
+        monkeypatch.setattr(time, "process_time", lambda: next(ticks))
+
+    return install
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """The automatic choice between three models that are quickly fitted."""
+    monkeypatch.setattr("ordinality.workbench.models.TRIED", ("plsor", "linear", "svm"))
+
+
+def outcome(found):
+    return found.choice.why, [(one.name, one.scores) for one in found.found], found.skipped
+
+
+# ---------------------------------------------------------------- the estimate
+
+
+def test_every_model_and_baseline_has_an_estimated_cost():
+    assert set(COSTS) >= {*MODELS, *BASELINES}
+    for one in [*MODELS.values(), *baselines(100), *baselines(1000)]:
+        assert one.cost.of_fold(WINE) > 0
+
+
+def test_a_larger_table_never_costs_less():
+    larger = [WINE._replace(rows=700), WINE._replace(columns=40), WINE._replace(levels=9)]
+    for cost in COSTS.values():
+        assert all(cost.of_fold(size) >= cost.of_fold(WINE) for size in larger)
+
+
+def test_the_cost_of_a_study_is_that_of_its_folds_and_of_the_final_fit():
+    cost = Cost(fixed=1.0, scale=0.01, a=1.0, b=0.0, c=0.0)
+    assert cost.of_all(Size(100, 3, 3), 5) == pytest.approx(5 * (1 + 0.8) + (1 + 1.0))
+
+
+def test_all_models_are_tried_on_a_small_table():
+    tried, skipped = candidates(WINE, 10, budget=60.0)
+    assert [entry.name for entry in tried] == ["gp", "linear", "plsor", "boost", "trees", "svm"]
+    assert skipped == []
+
+
+def test_large_tables_are_left_to_the_models_that_grow_slowly():
+    tried, skipped = candidates(Size(50_000, 10, 5), 5, budget=300.0)
+    assert [entry.name for entry in tried] == ["boost", "trees"]
+    assert [one.name for one in skipped] == ["gp", "linear", "plsor", "svm"]
+    assert "50000 rows" in skipped[0].reason
+    assert "--" not in skipped[0].reason  # flags are for the command line to name
+
+
+def test_estimates_within_the_budget_add_up_to_no_more_than_it():
+    for budget in (5.0, 60.0, 600.0):
+        tried, _ = candidates(Size(1500, 20, 5), 5, budget=budget)
+        total = sum(entry.cost.of_all(Size(1500, 20, 5), 5) for entry in tried)
+        assert total <= budget or len(tried) == 1
+
+
+def test_if_no_model_is_within_the_budget_the_cheapest_is_tried():
+    tried, skipped = candidates(WINE, 10, budget=0.0)
+    assert len(tried) == 1
+    cost = {entry.name: entry.cost.of_all(WINE, 10) for entry in candidates(WINE, 10)[0]}
+    assert tried[0].name == min(cost, key=cost.get)
+    assert len(skipped) == 5
+
+
+# ---------------------------------------------------------------- the clock
+
+
+def test_the_choice_does_not_depend_on_the_speed_of_the_machine(problem, few, slow):
+    as_it_is = outcome(study_of(problem, n_splits=2))
+    slow(20.0)  # two minutes in all, twice the budget
+    assert outcome(study_of(problem, n_splits=2)) == as_it_is
+
+
+def test_the_emergency_stop_says_that_it_struck(problem, few, slow):
+    slow(1000.0)
+    found = study_of(problem, n_splits=2)
+    # The one with the least estimate is assessed nevertheless.
+    assert [one.name for one in found.found] == ["svm"]
+    stopped = {one.name: one.reason for one in found.skipped}
+    assert "stopped by the clock after 1 of 2 folds" in stopped["plsor"]
+    assert "600 s is the limit" in stopped["plsor"]
+    assert "after 0 of 2 folds" in stopped["linear"]
+    assert any("emergency stop by the clock struck" in said for said in found.warnings)
+    assert [one.name for one in found.beside] == list(BASELINES)
+
+
+def test_models_that_were_finished_before_the_stop_are_kept(problem, slow):
+    slow(10.0)
+    entries = [model("linear"), model("svm"), *baselines(len(problem))]
+    answers = assess(problem, entries, folds(problem, n_splits=2), max_seconds=25.0)
+    assert [type(one) for one in answers] == [Assessment, Skipped, Assessment, Assessment]
+
+
+def test_a_model_that_was_asked_for_is_never_stopped(problem, slow):
+    slow(1e6)
+    found = study_of(problem, "linear", n_splits=2)
+    assert found.skipped == ()
+    assert found.choice.taken.name == "linear"
+
+
+# ---------------------------------------------------------------- progress
+
+
+def test_progress_names_the_model_and_the_fold_and_how_much_is_done(problem):
+    said = []
+    study_of(problem, "svm", n_splits=2, tick=lambda what, share: said.append((what, share)))
+    words = [what for what, _ in said]
+    assert words[:3] == ["svm, fold 1 of 2", "svm, fold 2 of 2", "frequencies, fold 1 of 2"]
+    assert words[-1] == "svm, all rows"
+    shares = [share for _, share in said]
+    assert shares[0] == 0.0
+    assert np.all(np.diff(shares) > 0)
+    assert shares[-1] < 1.0
