@@ -56,7 +56,7 @@ class Cost(NamedTuple):
         Examples
         --------
         >>> Cost(fixed=0.5, scale=1e-6, a=2, b=1, c=0).of_all(Size(1000, 4, 3), 2)
-        6.0...
+        7.5
         """
         trained = size._replace(rows=max(1, round(size.rows * (1 - 1 / n_folds))))
         return n_folds * self.of_fold(trained) + self.of_fold(size)

@@ -218,7 +218,7 @@ def candidates(
 
     Examples
     --------
-    >>> tried, skipped = candidates(Size(50_000, 10, 5), 5, budget=600.0)
+    >>> tried, skipped = candidates(Size(50_000, 10, 5), 5, budget=60.0)
     >>> [entry.name for entry in tried]
     ['trees']
     """
