@@ -62,8 +62,9 @@ class Cost(NamedTuple):
         return n_folds * self.of_fold(trained) + self.of_fold(size)
 
 
-# Processor seconds on one core of a server of about 2023, compiled code being there. A measured
-# fold is missed by a factor of two at most (svm: 2.7), for 40 to 4000 rows and 3 to 36 columns.
+# Processor seconds on one core of a machine that was busy, compiled code being there. Measured
+# for 3 to 36 columns, 2 to 8 levels and 40 to 4000 rows (Gaussian processes and plsor to 1500).
+# A measured fold is missed by a factor of two at most, of svm 2.7; beyond, it is extrapolated.
 COSTS = {
     "gp": Cost(0.074, 4.8e-8, 2, 1, 0.25),
     "linear": Cost(0.057, 2.7e-8, 2, 0.93, 0.82),
