@@ -22,9 +22,8 @@ import click
 from ordinality import __version__
 from ordinality._text import visible
 
-from .speaking import warn
-
 from .files import what_was_written
+from .speaking import warn
 
 __all__ = ["Commands", "Interruption", "Refusal", "main"]
 
