@@ -1,16 +1,22 @@
-"""Files that appear when they are whole: written beside, then moved into place."""
+"""Atomic file writes: the new content is written beside the file, then moved into place."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import secrets
+import stat
 from pathlib import Path
 
 __all__ = ["put"]
 
 
 def put(path: Path, content: bytes) -> None:
-    """Put bytes in a file's place all at once, so that nobody ever sees half of them.
+    """Write bytes to a file so that readers see the old content or the new, never a part.
+
+    A symbolic link is followed, and a file that is replaced keeps its mode. The content is on
+    the disk before it takes the file's place.
 
     Examples
     --------
@@ -20,10 +26,33 @@ def put(path: Path, content: bytes) -> None:
     ...     [(file.name, file.read_text()) for file in Path(folder).iterdir()]
     [('a.txt', 'whole')]
     """
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    path = Path(os.path.realpath(path))
+    if path.is_symlink():  # realpath gives up on a loop of links
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
+        path.write_bytes(content)
+        return
+    beside = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
         with open(beside, "xb") as file:
             file.write(content)
+            if path.exists():
+                os.chmod(beside, stat.S_IMODE(path.stat().st_mode))
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the new name of a moved file on the disk."""
+    # Windows opens no folders, and some network file systems do not sync them. The file is in
+    # place by now, so neither is a failure.
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
