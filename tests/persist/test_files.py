@@ -25,16 +25,24 @@ def same(ours, theirs, X):
     np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
 
 
-def test_a_file_of_version_0_1_is_read_as_it_was_meant():
-    expected = json.loads((FIXTURES / "wine-0.1.json").read_text(encoding="utf-8"))
-    model = persist.load(FIXTURES / "wine-0.1.skops")
+def test_a_file_of_format_2_is_read_as_it_was_meant():
+    expected = json.loads((FIXTURES / "wine-format-2.json").read_text(encoding="utf-8"))
+    model = persist.load(FIXTURES / "wine-format-2.skops")
     rows = pandas.DataFrame(expected["rows"])
     assert model.predict(rows).tolist() == expected["predict"]
     np.testing.assert_allclose(model.predict_proba(rows), expected["predict_proba"], rtol=1e-8)
 
 
-def test_what_a_file_of_version_0_1_says_of_itself_is_read_without_the_model():
-    about = persist.metadata(FIXTURES / "wine-0.1.skops")
+@pytest.mark.parametrize("read", [persist.load, persist.metadata])
+def test_a_file_of_version_0_1_is_refused_in_one_sentence(read):
+    with pytest.raises(
+        persist.ModelFileError, match=r"has format 1, .* reads format 2; fit and"
+    ):
+        read(FIXTURES / "wine-0.1.skops")
+
+
+def test_what_a_file_of_format_2_says_of_itself_is_read_without_the_model():
+    about = persist.metadata(FIXTURES / "wine-format-2.skops")
     assert about["levels"] == ["1 least", "2", "3", "4", "5 most"]
     assert about["feature_names"] == ["temp", "contact", "judge", "number"]
     assert about["versions"]["ordinality"] == "0.1.0"
@@ -98,7 +106,7 @@ def test_only_fitted_models_of_ours_are_saved(model, message, path):
     ("model", "named"),
     [
         (make_pipeline(FunctionTransformer(lambda X: X), OrdinalGP(optimizer=None)), "lambda"),
-        (OrdinalSVM(kernel=lambda A, B: A @ B.T), "lambda"),
+        (OrdinalSVM(kernel=lambda A, B: A @ B.T), "Function"),
         (RoundedRegressor(KNeighborsRegressor()), "KDTree"),
     ],
     ids=["step", "kernel", "regressor"],

@@ -1,6 +1,7 @@
-"""Model files: exactly our types and scikit-learn's are trusted, never a pickle."""
+"""Model files: a fitted model as data, checked as it is read; never a pickle."""
 
 from .files import load, metadata, save
+from .names import trusted_types
 from .trust import ModelFileError
 
-__all__ = ["ModelFileError", "load", "metadata", "save"]
+__all__ = ["ModelFileError", "load", "metadata", "save", "trusted_types"]

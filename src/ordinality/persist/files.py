@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
@@ -27,16 +27,16 @@ from sklearn.utils.validation import check_is_fitted
 from ordinality import __version__, estimators
 from ordinality._files import put
 
-from .trust import TRUSTED, ModelFileError, check_trees, check_types
+from .archive import ABOUT, SCHEMA, check_arrays, damaged, members, opened, read_json
+from .contents import check_model
+from .foreign import ContentError
+from .names import trusted_types
+from .smoke import check_answers
+from .trust import LOADERS, ModelFileError, from_stable_names, to_stable_names
 
 __all__ = ["load", "metadata", "save"]
 
-FORMAT = 1  # of our member of the file; raised when an older reader would misunderstand it
-MEMBER, SCHEMA = "ordinality.json", "schema.json"
-
-# No member of a true file packs better than this: schemas reach a factor of about 60.
-LARGEST_RATIO, UNSUSPICIOUS = 400, 2**24
-LARGEST_FILE, LARGEST_TEXT = 2**34, 2**28  # bytes once unpacked: all members; one of text
+FORMAT = 2  # of model files; raised when an older reader would misunderstand a new file
 
 
 def save(
@@ -124,14 +124,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     ordinality.persist.trust.ModelFileError: pickle.skops is not a model file: ...
     """
     path = Path(path)
-    # All at once: what is checked is what is built, whatever becomes of the file meanwhile.
+    # Read at once: what is checked is what is built, even if the file changes meanwhile.
     raw, name = path.read_bytes(), path.name
-    with _opened(io.BytesIO(raw), name) as archive:
+    with opened(io.BytesIO(raw), name) as archive:
         about = _about(archive, name)
-        schema = _json(archive, SCHEMA, name)
-    check_types(raw, schema, name)
+        schema = read_json(archive, SCHEMA, name)
+        found = members(archive, name)
     _compare_versions(about, name)
-    return _built(raw, name)
+    return _built(found, schema, name)
 
 
 def metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
     ('RoundedRegressor', ['low', 'high'], {'rows': 2})
     """
     path = Path(path)
-    with open(path, "rb") as file, _opened(file, path.name) as archive:
+    with open(path, "rb") as file, opened(file, path.name) as archive:
         return _about(archive, path.name)
 
 
@@ -218,84 +218,40 @@ def _packed(model: Any, about: dict[str, Any]) -> bytes:
     import skops.io
 
     try:
-        # Level 1: covariances hardly pack, and schemas pack well at any level.
-        packed = skops.io.dumps(model, compression=zipfile.ZIP_DEFLATED, compresslevel=1)
+        packed = skops.io.dumps(model)
     except Exception as error:  # a foreign part that cannot be taken apart
         raise ModelFileError(
-            f"this model holds a part that no model file can hold ({error}); use parts of "
-            "scikit-learn in its place."
+            f"this model has a part that no model file can hold ({error}); use parts of "
+            "scikit-learn instead."
         ) from error
-    buffer = io.BytesIO(packed)
-    with zipfile.ZipFile(buffer, "a", compression=zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(MEMBER, json.dumps(about, indent=2, default=_plain))
-    raw = buffer.getvalue()
-    with _opened(buffer, "the model") as archive:
-        check_types(raw, _json(archive, SCHEMA, "the model"), "the model")
-    return raw
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        found = {name: archive.read(name) for name in archive.namelist()}
+    schema = to_stable_names(json.loads(found[SCHEMA]))
+    found[SCHEMA] = json.dumps(schema).encode()
+    _built(found, schema, "the model")
+    buffer = io.BytesIO()
+    # Level 1: covariances hardly pack, and schemas pack well at any level.
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, content in found.items():
+            archive.writestr(name, content)
+        archive.writestr(ABOUT, json.dumps(about, indent=2, default=_plain))
+    return buffer.getvalue()
 
 
 # ---------------------------------------------------------------- reading
 
 
-def _opened(file: BinaryIO, name: str) -> zipfile.ZipFile:
-    try:
-        archive = zipfile.ZipFile(file)
-    except Exception:  # zipfile says by many kinds of error that this is no archive
-        raise ModelFileError(
-            f"{name} is not a model file: it is not a zip archive, or its end is missing; "
-            "write it anew with ordinality.save."
-        ) from None
-    members = archive.infolist()
-    names = [member.filename for member in members]
-    for wanted in (SCHEMA, MEMBER):
-        if wanted not in names:
-            raise ModelFileError(
-                f"{name} is not a model file of ordinality: there is no {wanted} in it; "
-                "write it with ordinality.save."
-            )
-    if len(set(names)) < len(names):
-        raise ModelFileError(
-            f"{name} holds two members of one name, as no saved model does; it was not opened."
-        )
-    _check_sizes(members, name)
-    return archive
-
-
-def _check_sizes(members: list[zipfile.ZipInfo], name: str) -> None:
-    total = sum(member.file_size for member in members)
-    for member in members:
-        packed_well = member.file_size > LARGEST_RATIO * max(member.compress_size, 1)
-        text = member.filename.endswith(".json")
-        if (
-            total > LARGEST_FILE
-            or (packed_well and member.file_size > UNSUSPICIOUS)
-            or (text and member.file_size > LARGEST_TEXT)
-        ):
-            raise ModelFileError(
-                f"{name} would unpack {member.filename} to {member.file_size:,} bytes of "
-                f"{total:,} in all, as no saved model does; it was not opened."
-            )
-
-
-def _json(archive: zipfile.ZipFile, member: str, name: str) -> dict[str, Any]:
-    try:
-        found = json.loads(archive.read(member))
-    except Exception as error:  # zlib, encoding, encryption, recursion: all of them damage
-        raise _damaged(name, error) from None
-    if not isinstance(found, dict):
-        raise ModelFileError(f"{name} is damaged: {member} holds no description of a model.")
-    return found
-
-
 def _about(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
-    about = _json(archive, MEMBER, name)
-    if about.get("format") != FORMAT:
+    about = read_json(archive, ABOUT, name)
+    found = about.get("format")
+    if type(found) is not int or found != FORMAT:  # True == 1, and is not a format
+        older = type(found) is int and found < FORMAT
         raise ModelFileError(
-            f"{name} has format {about.get('format')!r}, and ordinality {__version__} reads "
-            f"format {FORMAT}; update ordinality, or save the model with this version."
+            f"{name} has format {found!r}, and ordinality {__version__} reads format {FORMAT}; "
+            + ("fit and save the model again." if older else "update ordinality.")
         )
     if not isinstance(about.get("versions"), dict):
-        raise ModelFileError(f"{name} is damaged: {MEMBER} does not say what wrote it.")
+        raise ModelFileError(f"{name} is corrupt: {ABOUT} does not say what wrote it.")
     return about
 
 
@@ -311,29 +267,36 @@ def _compare_versions(about: dict[str, Any], name: str) -> None:
         )
 
 
-def _built(raw: bytes, name: str) -> Any:
+def _built(found: dict[str, bytes], schema: dict[str, Any], name: str) -> Any:
+    """The model of a file, from the contents of its members; every part is checked."""
     import skops.io
 
+    check_arrays(found, name)
+    translated = json.dumps(from_stable_names(schema, name)).encode()
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for member, content in (found | {SCHEMA: translated}).items():
+            archive.writestr(member, content)
     try:
         with warnings.catch_warnings():
             # scikit-learn would warn for every step; `load` has done so once, where it matters.
             warnings.simplefilter("ignore", InconsistentVersionWarning)
-            model = skops.io.loads(raw, trusted=sorted(TRUSTED))
-        if (last := _estimator(model)) is None:
+            model = skops.io.loads(buffer.getvalue(), trusted=_trusted())
+        if _estimator(model) is None:
             raise ModelFileError(
-                f"{name} holds a {type(model).__name__}, and a model of ordinality was wanted."
+                f"{name} holds a {type(model).__name__}; expected a model of ordinality."
             )
-        check_is_fitted(last)
-        check_trees(model, name)
+        check_model(model)
+        check_answers(model)
     except ModelFileError:
         raise
+    except ContentError as wrong:
+        raise ModelFileError(f"{name} is not valid: {wrong}.") from None
     except Exception as error:  # parts of the right types that do not make a model
-        raise _damaged(name, error) from None
+        raise damaged(name, error) from None
     return model
 
 
-def _damaged(name: str, error: BaseException) -> ModelFileError:
-    return ModelFileError(
-        f"{name} is damaged and cannot be read ({type(error).__name__}: {error}); "
-        "fetch it again, or fit and save the model anew."
-    )
+def _trusted() -> list[str]:
+    listed = {name for types in LOADERS.values() if types is not None for name in types}
+    return sorted(listed | set(trusted_types()))

@@ -1,0 +1,387 @@
+"""A small language for what an object of a model file must contain.
+
+A specification is a function of a value and of the sizes known so far; it raises a
+`ContentError` with the reason if the value does not conform. Sizes have names: the first array
+that mentions ``n`` says what n is, and all others must agree. An object has sizes of its own;
+`part` says which of them are also sizes of the object around it. `layouts` holds the
+specifications of all types.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from . import foreign
+from .foreign import ContentError
+from .names import name_of
+
+__all__ = [
+    "Layout", "Sizes", "anything", "arrays", "check_model", "check_object", "check_part",
+    "choice",
+    "count", "either", "equal", "every", "flag", "flags", "floats", "forget", "ints",
+    "labels", "number", "optional", "part", "random", "setting", "text", "theirs",
+]  # fmt: skip
+
+Sizes = dict[str, int]
+Spec = Callable[[Any, Sizes], None]
+Layout = Mapping[str, Any]
+
+# Coefficients of a fitted model stay far below; beyond it squares overflow.
+LARGEST = 1e150
+_DIMENSION = re.compile(r"([a-zA-Z]\w*)([+-]\d+)?$")
+
+
+def agree(dimension: str | int, found: int, sizes: Sizes) -> None:
+    """A dimension is a number, ``"?"`` (any), a size ``"n"``, or ``"n-1"``, or ``"n*L"``."""
+    if dimension == "?":
+        return
+    if isinstance(dimension, int):
+        wanted = dimension
+    elif "*" in dimension:
+        wanted = int(np.prod([sizes[name] for name in dimension.split("*")]))
+    else:
+        name, shift = _parsed(dimension)
+        wanted = sizes.setdefault(name, found - shift) + shift
+    if found != wanted:
+        raise ContentError(f"has {found} where {dimension} = {wanted} was expected")
+
+
+def _parsed(dimension: str) -> tuple[str, int]:
+    match = _DIMENSION.match(dimension)
+    assert match is not None
+    return match[1], int(match[2] or 0)
+
+
+def _bound(limit: str | float | None, sizes: Sizes) -> float | None:
+    if not isinstance(limit, str):
+        return limit
+    name, shift = _parsed(limit)
+    return sizes[name] + shift
+
+
+# ---------------------------------------------------------------- arrays
+
+
+def _array(value: Any, kinds: str, shape: tuple[str | int, ...], sizes: Sizes) -> None:
+    if type(value) is not np.ndarray:
+        raise ContentError(f"is a {type(value).__name__} where an array was expected")
+    if value.dtype.kind not in kinds or not value.dtype.isnative:
+        raise ContentError(f"is an array of {value.dtype}")
+    if value.ndim != len(shape):
+        raise ContentError(f"has {value.ndim} axes where {len(shape)} were expected")
+    for dimension, found in zip(shape, value.shape, strict=True):
+        agree(dimension, found, sizes)
+
+
+def floats(
+    *shape: str | int,
+    low: float = -LARGEST,
+    high: float = LARGEST,
+    nan: bool = False,
+    infinite: bool = False,
+    increasing: bool = False,
+    proba: bool = False,
+) -> Spec:
+    """An array of float64 with entries from ``low`` to ``high``.
+
+    ``infinite`` lifts the bounds; ``increasing`` concerns the last axis, equal neighbours
+    allowed; ``proba`` asks rows to sum to one.
+    """
+    low, high = (0.0, 1.0 + 1e-9) if proba else (low, high)
+
+    def check(value: Any, sizes: Sizes) -> None:
+        _array(value, "f", shape, sizes)
+        if value.dtype != np.float64:
+            raise ContentError(f"is an array of {value.dtype}")
+        seen = value[~np.isnan(value)] if nan else value
+        sound = ~np.isnan(seen) if infinite else (seen >= low) & (seen <= high)
+        if not np.all(sound):
+            raise ContentError(f"holds {seen[~sound].flat[0]}")
+        # Not np.diff: the difference of two infinities is not a number.
+        if increasing and np.any(value[..., 1:] < value[..., :-1]):
+            raise ContentError("is not increasing")
+        if proba and not np.allclose(value.sum(axis=-1), 1.0, atol=1e-6):
+            raise ContentError("holds rows that do not sum to one")
+
+    return check
+
+
+def ints(*shape: str | int, low: float | None = None, high: str | float | None = None) -> Spec:
+    """An array of int64 with ``low <= entry < high``; ``high`` may be a size."""
+
+    def check(value: Any, sizes: Sizes) -> None:
+        _array(value, "i", shape, sizes)
+        if value.dtype != np.int64:
+            raise ContentError(f"is an array of {value.dtype}")
+        top = _bound(high, sizes)
+        outside = np.zeros(value.shape, dtype=bool)
+        if low is not None:
+            outside |= value < low
+        if top is not None:
+            outside |= value >= top
+        if np.any(outside):
+            raise ContentError(f"holds {value[outside].flat[0]}, outside of {low} to {top}")
+
+    return check
+
+
+def flags(*shape: str | int) -> Spec:
+    """An array of booleans."""
+    return lambda value, sizes: _array(value, "b", shape, sizes)
+
+
+def labels(size: str) -> Spec:
+    """Distinct labels: numbers, booleans or text, in an array of one axis."""
+
+    def check(value: Any, sizes: Sizes) -> None:
+        _array(value, "biufU", (size,), sizes)
+        if value.dtype.kind == "f" and not np.all(np.isfinite(value)):
+            raise ContentError("holds labels that are not finite")
+        if len(np.unique(value)) != len(value):
+            raise ContentError("holds a label twice")
+
+    return check
+
+
+def arrays(value: Any, sizes: Sizes) -> None:
+    """A dict of arrays of numbers, booleans or text, for information only."""
+    if type(value) is not dict:
+        raise ContentError(f"is a {type(value).__name__} where a dict was expected")
+    for key, array in value.items():
+        if type(key) is not str or type(array) is not np.ndarray or array.dtype.kind == "O":
+            raise ContentError(f"holds {key!r}, which is not an array")
+
+
+# ---------------------------------------------------------------- scalars
+
+
+def number(
+    low: float = -LARGEST, high: float = LARGEST, *, above: bool = False, open: bool = False
+) -> Spec:
+    """A float or an int from ``low`` to ``high``; ``above`` zero; ``open``: any number."""
+
+    def check(value: Any, sizes: Sizes) -> None:
+        if type(value) not in (float, int) and not isinstance(value, np.floating | np.integer):
+            raise ContentError(f"is a {type(value).__name__} where a number was expected")
+        if open:
+            return
+        if not low <= value <= high or (above and not value > 0):
+            raise ContentError(f"is {value}")
+
+    return check
+
+
+def count(size: str | None = None, *, low: int = 0, high: str | None = None) -> Spec:
+    """A whole number; with ``size`` it says what that size is, or must agree with it."""
+
+    def check(value: Any, sizes: Sizes) -> None:
+        if type(value) is not int and not isinstance(value, np.integer):
+            raise ContentError(f"is a {type(value).__name__} where a whole number was expected")
+        top = _bound(high, sizes)
+        if value < low or (top is not None and value >= top) or value > 2**53:
+            raise ContentError(f"is {value}")
+        if size is not None:
+            agree(size, int(value), sizes)
+
+    return check
+
+
+def flag(value: Any, sizes: Sizes) -> None:
+    """True or False."""
+    if type(value) is not bool and not isinstance(value, np.bool_):
+        raise ContentError(f"is {value!r:.40} where True or False was expected")
+
+
+def text(value: Any, sizes: Sizes) -> None:
+    """Text."""
+    if type(value) is not str:
+        raise ContentError(f"is a {type(value).__name__} where text was expected")
+
+
+def choice(*words: Any) -> Spec:
+    """One of a few values."""
+
+    def check(value: Any, sizes: Sizes) -> None:
+        if not any(type(value) is type(word) and value == word for word in words):
+            raise ContentError(f"is {value!r:.40}; known are {list(words)}")
+
+    return check
+
+
+def random(value: Any, sizes: Sizes) -> None:
+    """A random generator."""
+    if type(value) not in (np.random.Generator, np.random.RandomState):
+        raise ContentError(f"is a {type(value).__name__} where a random generator was expected")
+
+
+# ---------------------------------------------------------------- combinations
+
+
+def optional(spec: Spec) -> Spec:
+    """None, or what ``spec`` says."""
+    return lambda value, sizes: None if value is None else spec(value, sizes)
+
+
+def either(*specs: Spec) -> Spec:
+    """What one of several specifications says."""
+
+    def check(value: Any, sizes: Sizes) -> None:
+        reasons = []
+        for spec in specs:
+            tried = dict(sizes)
+            try:
+                spec(value, tried)
+            except ContentError as wrong:
+                reasons.append(str(wrong))
+            else:
+                sizes.update(tried)
+                return
+        raise ContentError(" or ".join(dict.fromkeys(reasons)))
+
+    return check
+
+
+def every(spec: Spec, size: str = "?", kind: type[Any] = tuple) -> Spec:
+    """A tuple or list of entries of one specification, ``size`` of them."""
+
+    def check(value: Any, sizes: Sizes) -> None:
+        if type(value) is not kind:
+            raise ContentError(f"is a {type(value).__name__}; expected a {kind.__name__}")
+        agree(size, len(value), sizes)
+        for i, entry in enumerate(value):
+            try:
+                spec(entry, sizes)
+            except ContentError as wrong:
+                raise wrong.inside(f"[{i}]") from None
+
+    return check
+
+
+def part(*names: str, **shared: str) -> Spec:
+    """An object of one of our types, by stable name without version.
+
+    ``part("Scaling", d="p")``: what the object calls d is p here.
+    """
+
+    def check(value: Any, sizes: Sizes) -> None:
+        name = name_of(*_place(value))
+        if name is None or name.partition("@")[0] not in names:
+            raise ContentError(f"is a {type(value).__name__}; expected {' or '.join(names)}")
+        inner = {mine: sizes[its] for mine, its in shared.items() if its in sizes}
+        check_object(value, inner)
+        for mine, its in shared.items():
+            if mine in inner:
+                sizes.setdefault(its, inner[mine])
+
+    return check
+
+
+def theirs(size: str) -> Spec:
+    """A fitted estimator of scikit-learn that takes rows of ``size`` features."""
+    return lambda value, sizes: foreign.check_estimator(value, sizes[size])
+
+
+def setting(value: Any, sizes: Sizes) -> None:
+    """A constructor parameter: plain data, a kernel, or an estimator that is not fitted."""
+    foreign.check_plain(value)
+
+
+def forget(value: Any, sizes: Sizes) -> None:
+    """A cached value, which is deleted, for it can be computed again."""
+
+
+def anything(value: Any, sizes: Sizes) -> None:
+    """Plain data, for information only."""
+    foreign.check_plain(value)
+
+
+# ---------------------------------------------------------------- objects
+
+
+def check_object(value: Any, sizes: Sizes) -> None:
+    """Check the attributes of an object of ours, in the order of its layout.
+
+    A layout maps attribute names to specifications. A name that ends in ``?`` may be missing.
+    ``"also"`` is a function of the object that returns whether its parts fit together; it runs
+    when each part is known to conform.
+    """
+    from .layouts import LAYOUTS
+
+    stable = name_of(*_place(value))
+    assert stable is not None
+    layout = LAYOUTS[stable.partition("@")[0]]
+    also = layout.get("also")
+    specs = {name: spec for name, spec in layout.items() if name != "also"}
+    if isinstance(value, BaseEstimator):
+        parameters = inspect.signature(type(value)).parameters
+        specs = {**{name: setting for name in parameters if name not in specs}, **specs}
+    _check_names(vars(value), specs)
+    for name, spec in specs.items():
+        name = name.removesuffix("?")
+        if name not in vars(value):
+            continue
+        try:
+            spec(vars(value)[name], sizes)
+        except ContentError as wrong:
+            raise wrong.inside(f"{type(value).__name__}.{name}") from None
+        if spec is forget:
+            del vars(value)[name]
+    if also is not None and not also(value):
+        raise ContentError(f"{type(value).__name__}: its parts do not fit together")
+
+
+def check_part(value: Any) -> None:
+    """Check an object of ours inside a part of scikit-learn, fitted or not."""
+    parameters = inspect.signature(type(value)).parameters
+    if isinstance(value, BaseEstimator) and vars(value).keys() == parameters.keys():
+        foreign.check_plain(vars(value))  # not fitted
+    else:
+        check_object(value, {})
+
+
+def check_model(model: Any) -> None:
+    """Check an estimator of ours, or a pipeline of parts of scikit-learn that ends in one."""
+    if not isinstance(model, Pipeline):
+        check_object(model, {})
+        return
+    foreign.check_pipeline(model)
+    for name, step in model.steps:
+        try:
+            if isinstance(step, Pipeline) or name_of(*_place(step)) is not None:
+                check_model(step)
+            elif not isinstance(step, str):
+                foreign.check_estimator(step, math.inf)
+        except ContentError as wrong:
+            raise wrong.inside(f"step {name!r}") from None
+
+
+def _place(value: Any) -> tuple[str, str]:
+    return type(value).__module__, type(value).__qualname__
+
+
+def _check_names(found: Mapping[str, Any], specs: Layout) -> None:
+    for name in found:
+        if name not in specs and f"{name}?" not in specs:
+            raise ContentError(f"has an attribute {name!r}, which is not known")
+    for name in specs:
+        if not name.endswith("?") and name not in found:
+            raise ContentError(f"has no attribute {name!r}")
+
+
+def equal(*values: Any) -> bool:
+    """Whether arrays are the same up to rounding, or the same labels."""
+    first, *rest = (np.asarray(value) for value in values)
+    if first.dtype.kind != "f":
+        return all(np.array_equal(first, other) for other in rest)
+    return all(
+        first.shape == other.shape and np.allclose(first, other, rtol=1e-6, equal_nan=True)
+        for other in rest
+    )

@@ -1,0 +1,489 @@
+"""What each type of ours contains in a model file: one table, by stable name.
+
+Sizes: ``d`` features, ``K`` levels, ``n`` inputs learnt from, ``m`` observations, ``L`` labels
+that are ranked, ``T`` rounds, ``s`` support vectors, ``i`` items, ``p`` columns of the kernel's
+inputs, ``t`` free parameters. Parameters of estimators that are not listed may be any plain
+data: fitted models do not use them, and `fit` checks them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ordinality.estimators._answers import levels_of
+from ordinality.gp.design import Direct
+from ordinality.gp.labels import Labels
+
+from .contents import (
+    Layout,
+    anything,
+    arrays,
+    choice,
+    count,
+    either,
+    equal,
+    every,
+    flag,
+    floats,
+    forget,
+    ints,
+    labels,
+    number,
+    optional,
+    part,
+    random,
+    theirs,
+)
+
+__all__ = ["LAYOUTS"]
+
+_KERNELS = (
+    "Constant", "Correlation", "Foreign", "Gaussian", "Linear", "Matern", "PerItem",
+    "Polynomial", "Powers", "Precomputed", "Product", "RationalQuadratic", "Spline", "Sum",
+)  # fmt: skip
+_KERNEL = part(*_KERNELS)
+_LEARNERS = part("Borrowed", "Cut", "Grown", "Halfspace", "SoftHalfspace", d="d")
+_LINK = choice("probit", "logit")
+_VALUE = number(open=True)  # for information: an evidence or a gap may be infinite
+_POSITIVE = number(above=True)
+_INFORMATION = floats("?", nan=True, infinite=True)
+_ENGINES = choice("laplace", "ep", "variational")
+
+
+def _checked(kernel: Any) -> bool:
+    """Whether a kernel passes the checks of its own constructor."""
+    kernel.__post_init__()
+    return True
+
+
+# ---------------------------------------------------------------- kernels and likelihoods
+
+_SCALE = either(_POSITIVE, floats("d", low=1e-150))
+_RELEVANCE = either(number(0.0), floats("d", low=0.0))
+_VALUES: dict[str, Layout] = {
+    "Constant": {"variance": _POSITIVE, "also": _checked},
+    "Correlation": {"missing": anything, "shrinkage": number(0.0), "also": _checked},
+    "Foreign": {"kernel": anything},
+    "Gaussian": {"length_scale": _SCALE, "also": _checked},
+    "Linear": {"relevance": _RELEVANCE, "also": _checked},
+    "Matern": {"length_scale": _SCALE, "nu": _POSITIVE, "also": _checked},
+    "PerItem": {"kernel": optional(_KERNEL), "variance": number(0.0), "also": _checked},
+    "Polynomial": {
+        "degree": count(low=1), "relevance": _RELEVANCE, "offset": number(0.0), "also": _checked
+    },
+    "Powers": {"gamma": _POSITIVE, "degree": count(low=1), "coef0": number()},
+    "Precomputed": {"diagonal": optional(number()), "also": _checked},
+    "Product": {"parts": every(_KERNEL), "also": _checked},
+    "RationalQuadratic": {"length_scale": _SCALE, "alpha": _POSITIVE, "also": _checked},
+    "Spline": {},
+    "Sum": {"parts": every(_KERNEL), "also": _checked},
+    "Ordinal": {
+        "thresholds": floats("K-1", increasing=True), "noise": _POSITIVE, "link": _LINK
+    },
+    "Symmetric": {
+        "thresholds": floats("K-1", increasing=True), "noise": _POSITIVE, "link": _LINK,
+        "also": lambda one: equal(one.thresholds, -one.thresholds[::-1]),
+    },
+    "Several": {
+        "parts": every(part("Ordinal", "Symmetric"), "q"),
+        "kind": ints("m", low=0, high="q"),
+        "_places?": forget,
+    },
+    "OrdinalLink": {"likelihood": part("Ordinal", K="K")},
+    "Order": {
+        "levels": labels("K"), "source": choice("stated", "carried", "sorted"),
+        "also": lambda order: order.n_levels >= 2,
+    },
+    "Scaling": {"centre": floats("d", low=-1e300, high=1e300),
+                "spread": floats("d", low=1e-300, high=1e300)},
+    "Hyperprior": {"centre": floats("t"), "sd": floats("t", low=0.0, infinite=True),
+                   "half": optional(floats("t", infinite=True, nan=True))},
+}  # fmt: skip
+
+# ---------------------------------------------------------------- Gaussian processes
+
+
+def _covers(problem: Any) -> bool:
+    """Whether each observation has a level that its likelihood knows, and sees an input."""
+    likelihood, y, n = problem.likelihood, problem.y, len(problem.X)
+    problem.kernel.check(problem.X.shape[1])
+    if problem.kernel.inputs == "gram" and problem.X.shape[1] != n:
+        return False
+    if hasattr(likelihood, "parts"):
+        n_levels = np.array([one.n_levels for one in likelihood.parts])
+        return len(likelihood.kind) == len(y) and bool(np.all(y < n_levels[likelihood.kind]))
+    return bool(np.all(y < likelihood.n_levels))
+
+
+def _sees(problem: Any) -> bool:
+    n, m, design = len(problem.X), len(problem.y), problem.design
+    seen = design.n if isinstance(design, Labels) else n if isinstance(design, Direct) else 0
+    seen = seen or design.size
+    return _covers(problem) and seen == n and (m == n if isinstance(design, Direct) else True)
+
+
+def _numbered(design: Any) -> bool:
+    """Whether the stacked rows of labels say the same as their three columns."""
+    wanted = [design.first * design.n + design.at, design.second * design.n + design.at]
+    return np.array_equal(design.index, np.column_stack(wanted))
+
+
+def _upper(value: Any, sizes: Any) -> None:
+    """A Cholesky factor: finite above the diagonal, positive on it, anything below."""
+    floats("n", "n", nan=True, infinite=True)(value, sizes)
+    floats("?", "?")(np.triu(np.nan_to_num(value, nan=np.inf)) + 0.0, {})
+    floats("?", low=1e-150)(np.diagonal(value).copy(), {})
+
+
+_PROBLEM: Layout = {
+    "X": floats("n", "p", nan=True, low=-1e300, high=1e300),
+    "y": ints("m", low=0),
+    "weights": floats("m", low=1e-300, high=1e300),
+    "kernel": _KERNEL,
+    "likelihood": part("Ordinal", "Several", "Symmetric"),
+    "engine": _ENGINES,
+    "criterion": choice("evidence", "bound", "loo"),
+    "prior": optional(part("Hyperprior", t="t")),
+    "tol": _POSITIVE,
+    "max_iter": count(low=1),
+    "design": part("Direct", "Labels", "Rows", m="m"),
+    "also": _sees,
+}
+_SITES = floats("m", infinite=True)
+_PROCESSES: dict[str, Layout] = {
+    "Problem": _PROBLEM,
+    "LabelProblem": _PROBLEM,
+    "Direct": {},
+    "Rows": {
+        "size": count(low=1),
+        "index": ints("m", "w", low=0),
+        "value": floats("m", "w"),
+        "also": lambda rows: np.all(rows.index < rows.size) and rows.index.flags.c_contiguous
+        and rows.value.flags.c_contiguous,
+    },
+    "Labels": {
+        "n": count("n", low=1),
+        "L": count("L", low=2),
+        "size": count("n*L"),
+        "index": ints("m", 2, low=0),
+        "value": floats("m", 2),
+        "at": ints("m", low=0, high="n"),
+        "first": ints("m", low=0, high="L"),
+        "second": ints("m", low=0, high="L"),
+        "also": _numbered,
+    },
+    "Jet": {"rows": floats("?", "m", nan=True, infinite=True)},
+    "Approximation": {
+        **dict.fromkeys(["tau", "nu", "mean", "var", "alpha"], _SITES),
+        **dict.fromkeys(["cavity_mean", "cavity_var"], floats("m", nan=True, infinite=True)),
+        "log_evidence": _VALUE,
+        "d_kernel": choice(None),
+        "d_likelihood": _INFORMATION,
+        "jet": part("Jet", m="m"),
+        "start": floats("?", infinite=True),
+        "n_iter": count(),
+        "converged": flag,
+        "residual": _VALUE,
+        "also": lambda found: len(found.start) % max(len(found.tau), 1) == 0,
+    },
+    "Evaluation": {
+        "theta": floats("t"), "value": _VALUE, "gradient": floats("t", nan=True, infinite=True),
+        "criterion": _VALUE, "approximation": part("Approximation", m="m"),
+    },
+    "LeastSquares": {
+        "X": floats("n", "p", nan=True, low=-1e300, high=1e300),
+        "y": ints("n", low=0),
+        "weights": floats("n", low=1e-300, high=1e300),
+        "kernel": _KERNEL,
+        "noise": _POSITIVE,
+        "likelihood": part("Ordinal"),
+        "centre": number(),
+        "prior": optional(part("Hyperprior", t="t")),
+        "also": _covers,
+    },
+    "Score": {
+        "theta": floats("t"), "value": _VALUE, "gradient": floats("t", nan=True, infinite=True),
+        "criterion": _VALUE, "mean": floats("m"), "var": floats("m"), "start": choice(None),
+    },
+    "Fit": {
+        "problem": part("LabelProblem", "LeastSquares", "Problem", n="n", p="p", m="m", t="t"),
+        "best": part("Evaluation", "Score", m="m", t="t"),
+        "n_evaluations": count(),
+        "path": anything,
+        "converged": flag,
+        "also": lambda fit: len(fit.best.theta) == len(fit.problem.theta)
+        and len(fit.problem.y) == _seen(fit.best),
+    },
+    "Factor": {"sq": floats("n", low=0.0), "upper": _upper, "half_log_det": number(),
+               "inverse": flag},
+    "Predictor": {"factor": part("Factor", n="n"), "alpha": floats("n")},
+    "LatentPredictor": {"beta": floats("n"), "G": floats("n", "n")},
+    "LabelPredictor": {
+        "beta": floats("n", "L"),
+        "G": floats("g", "g"),
+        "pieces": every(part("Piece", n="n", g="g"), "q"),
+        "basis": floats("L", "q"),
+    },
+    "Piece": {"place": ints("k", low=0, high="g"), "at": ints("k", low=0, high="n"),
+              "sign": floats("k")},
+}  # fmt: skip
+
+
+def _seen(best: Any) -> int:
+    found: np.ndarray = best.approximation.tau if hasattr(best, "approximation") else best.mean
+    return len(found)
+
+
+# ---------------------------------------------------------------- estimators
+
+_FITTED: Layout = {
+    "n_features_in_": count("d", low=1),
+    "feature_names_in_?": anything,
+    "_sklearn_output_config?": anything,
+}
+_ORDINAL: Layout = {
+    **_FITTED,
+    "_order": part("Order", K="K"),
+    "levels_": labels("K"),
+    "classes_": labels("K"),
+}
+_SEARCHED: Layout = {"n_iter_": count(), "converged_": flag}
+
+
+def _in_order(model: Any) -> bool:
+    return equal(model.levels_, model._order.levels) and equal(
+        model.classes_, model._order.classes
+    )
+
+
+def _inputs_fit(model: Any) -> bool:
+    """Whether the kernel's inputs are the estimator's features, or its Gram matrix."""
+    X, d, kernel = model.fit_.problem.X, model.n_features_in_, model.kernel_
+    gram = kernel.inputs == "gram"
+    kernel.check(X.shape[1])
+    kept = bool(np.all(model._kept < d)) if gram else True
+    return kept and X.shape[1] == (len(X) if gram else d) and kernel.inputs == _inputs(model)
+
+
+def _inputs(model: Any) -> str:
+    inputs: str = model.fit_.problem.kernel.inputs
+    return inputs
+
+
+def _process(model: Any) -> bool:
+    likelihood = model.fit_.likelihood
+    return (
+        _in_order(model)
+        and _inputs_fit(model)
+        and likelihood.n_levels == len(model.levels_)
+        and equal(model.thresholds_, likelihood.thresholds)
+        and (len(model._kept) == len(model.fit_.problem.X))
+    )
+
+
+def _ranks_labels(model: Any) -> bool:
+    likelihood = model.fit_.likelihood
+    return (
+        _inputs_fit(model)
+        and isinstance(model.fit_.problem.design, Labels)
+        and len(model.classes_) == model.fit_.problem.design.L
+        and likelihood.n_levels == (3 if model.ties else 2)
+        and np.isfinite(likelihood.noise)
+    )
+
+
+def _preferences(model: Any) -> bool:
+    panel, answers, items = model._panel, model._answers, model._catalogue
+    parts = model._parts()
+    judges = panel.n_judges
+    steps = [len(model.classes_)] * judges
+    steps += [] if panel.order is None else [panel.order.n_levels]
+    problem = model.fit_.problem
+    return (
+        equal(model.classes_, levels_of(model.grades, model.ties))
+        and [one.n_levels for one in parts] == steps
+        and all(np.all(np.isfinite(one.thresholds)) and np.isfinite(one.noise) for one in parts)
+        and bool(np.all(answers.part < len(parts)))
+        and bool(np.all(answers.items[:, 0] >= 0))
+        and len(answers.seen()) == len(problem.X) == problem.design.size
+        and len(answers.part) == len(problem.y)
+        and bool(np.all(np.bincount(answers.part, minlength=judges)[:judges] > 0))
+        and problem.X.shape == items.inputs(answers.seen(), answers.seen()).shape
+    )
+
+
+def _weighted(model: Any) -> bool:
+    """Whether a machine has its vectors, or takes columns of a Gram matrix that exist."""
+    support = getattr(model, "support_", getattr(model, "_support", None))
+    if model._vectors is None:
+        return model._kernel.inputs == "gram" and bool(np.all(support < model.n_features_in_))
+    model._kernel.check(model.n_features_in_) if hasattr(model._kernel, "check") else None
+    linear = type(model._kernel).__name__ == "Linear" and hasattr(model, "support_")
+    return hasattr(model, "_scaling") and (hasattr(model, "coef_") or not linear)
+
+
+_GP: Layout = {
+    **_ORDINAL,
+    **_SEARCHED,
+    "decision": choice("mode", "median"),
+    "_scaling": part("Scaling", d="d"),
+    "fit_": part("Fit", n="n", t="t"),
+    "kernel_": _KERNEL,
+    "thresholds_": floats("K-1", increasing=True),
+    "relevance_": floats("d", low=0.0, nan=True),
+    "length_scale_": floats("d", infinite=True, nan=True),
+    "noise_": _POSITIVE,
+    "predictor_": part("Predictor", n="n"),
+    "_kept": ints("n", low=0),
+    "loo_proba_": floats("?", "K", proba=True),
+    "also": _process,
+}
+_SOLVED: Layout = {**_SEARCHED, "dual_objective_": _VALUE, "duality_gap_": _VALUE}
+_SVM: Layout = {
+    **_ORDINAL,
+    **_SOLVED,
+    "_scaling?": part("Scaling", d="d"),
+    "support_": ints("s", low=0),
+    "dual_coef_": floats("s"),
+    "n_support_": ints("K", low=0),
+    "_vectors": optional(floats("s", "d", nan=True)),
+    "_kernel": _KERNEL,
+    "thresholds_": floats("K-1", increasing=True, infinite=True),
+    "bands_": floats("K-1", 2, infinite=True),
+    "_before?": choice(None),
+    "link_": optional(part("OrdinalLink", K="K")),
+    "coef_?": floats("d"),
+    "also": lambda model: _in_order(model) and _weighted(model),
+}
+_BOOSTED: Layout = {
+    **_ORDINAL,
+    "_seed": count(),
+    "_rng": random,
+    "_scaling": optional(part("Scaling", d="d")),
+    "n_iter_": count(),
+    "ensemble_": part("Ensemble", d="d", K="K", T="T"),
+    "n_estimators_": count("T"),
+    "learners_": every(_LEARNERS, "T", list),
+    "weights_": floats("T"),
+    "thresholds_": floats("K-1", increasing=True, infinite=True),
+    "train_loss_": floats("T+1", infinite=True),
+    "feature_importances_": floats("d", low=0.0),
+    "validation_score_?": _INFORMATION,
+    "link_": optional(part("OrdinalLink", K="K")),
+    "also": _in_order,
+}
+_HALFSPACE: Layout = {"w": floats("d"), "bias": number()}
+_ESTIMATORS: dict[str, Layout] = {
+    "OrdinalGP": {**_GP, "log_evidence_": _VALUE},
+    "LeastSquaresOrdinalGP": {**_GP, "slope_": number(), "loo_log_score_": _VALUE},
+    "OrdinalBoost": _BOOSTED,
+    "RankBoost": _BOOSTED,
+    "OrdinalSVM": _SVM,
+    "OrdinalSVMCV": {**_SVM, "C_": _POSITIVE, "gamma_": number(0.0), "best_score_": _VALUE,
+                     "cv_results_": arrays},
+    "RoundedRegressor": {**_ORDINAL, "regressor_": theirs("d"), "also": _in_order},
+    "LowRankImputer": {
+        **_FITTED, **_SEARCHED,
+        "components_": floats("r", "d"),
+        "singular_values_": floats("r", low=0.0),
+        "coefficients_": floats("r"),
+        "objective_": _INFORMATION,
+    },
+    "LabelRankingGP": {
+        **_FITTED, **_SEARCHED,
+        "ties": flag,
+        "classes_": labels("L"),
+        "_scaling": part("Scaling", d="d"),
+        "fit_": part("Fit", n="n", t="t"),
+        "_kept": ints("n", low=0),
+        "kernel_": _KERNEL,
+        "predictor_": part("LabelPredictor", n="n", L="L"),
+        "noise_": _POSITIVE,
+        "tie_width_": number(0.0),
+        "relevance_": floats("d", low=0.0, nan=True),
+        "log_evidence_": _VALUE,
+        "also": _ranks_labels,
+    },
+    "LabelRankingSVM": {
+        **_FITTED, **_SOLVED,
+        "classes_": labels("L"),
+        "_scaling": part("Scaling", d="d"),
+        "_kernel": _KERNEL,
+        "n_support_": count(),
+        "dual_coef_": floats("n", "L"),
+        "_support": ints("s", low=0, high="n"),
+        "_vectors": optional(floats("s", "d")),
+        "also": _weighted,
+    },
+    "PreferenceGP": {
+        **_SEARCHED,
+        "ties": flag,
+        "grades": count(low=1),
+        "n_features_in_": choice(2),
+        "_catalogue": part("Catalogue", i="i", p="p"),
+        "classes_": ints("K"),
+        "_panel": part("Panel"),
+        "_answers": part("Answers", i="i", m="m"),
+        "fit_": part("Fit", n="n", m="m"),
+        "predictor_": part("LatentPredictor", n="n"),
+        "kernel_": optional(_KERNEL),
+        "item_variance_": number(0.0),
+        "relevance_": floats("p", low=0.0, nan=True),
+        "judges_": optional(labels("J")),
+        "noise_": either(_POSITIVE, floats("J", low=0.0)),
+        "steps_": either(floats("?"), floats("J", "?")),
+        "rating_levels_": optional(labels("R")),
+        "thresholds_": optional(floats("R-1", increasing=True)),
+        "rating_noise_": optional(_POSITIVE),
+        "log_evidence_": _VALUE,
+        "also": _preferences,
+    },
+    "PreferenceSVM": {
+        **_SOLVED,
+        "n_features_in_": choice(2),
+        "_catalogue": part("Catalogue", i="i", p="p"),
+        "_kernel": _KERNEL,
+        "n_support_": count(),
+        "classes_": ints(2, low=-1, high=2),
+        "dual_coef_": floats("i"),
+        "_scores": floats("i"),
+    },
+    "Catalogue": {
+        "X": floats("i", "p", nan=True),
+        "scaling": part("Scaling", d="p"),
+        "gram": flag,
+        "numbered": flag,
+        "twin": ints("i", low=0, high="i"),
+        "also": lambda items: not items.gram or items.X.shape[1] == len(items.X),
+    },
+    "Panel": {"judges": optional(labels("J")), "order": optional(part("Order"))},
+    "Answers": {
+        "part": ints("m", low=0),
+        "items": ints("m", 2, low=-1, high="i"),
+        "level": ints("m", low=0),
+        "weight": floats("m", low=1e-300, high=1e300),
+    },
+    "Ensemble": {
+        "alphas": floats("T"),
+        "learners": every(_LEARNERS, "T"),
+        "thresholds": floats("T+1", "K-1", increasing=True, infinite=True),
+        "log_losses": floats("T+1", infinite=True),
+    },
+    "Halfspace": _HALFSPACE,
+    "SoftHalfspace": _HALFSPACE,
+    "Cut": {"feature": count(high="d"), "cut": number(open=True), "polarity": number(-1, 1)},
+    "Grown": {
+        "feature": ints("N", low=0, high="d"),
+        "cut": floats("N", infinite=True),
+        "gain": floats("N"),
+        "leaf": floats("N+1", low=-1.0, high=1.0),
+        "also": lambda tree: len(tree.leaf) & (len(tree.leaf) - 1) == 0,
+    },
+    "Borrowed": {"function": part("Vote", d="d")},
+    "Vote": {"classifier": optional(theirs("d")), "constant": number(-1, 1)},
+}  # fmt: skip
+
+#: Attributes of every type of ours, by stable name without version.
+LAYOUTS: dict[str, Layout] = {**_VALUES, **_PROCESSES, **_ESTIMATORS}

@@ -1,0 +1,90 @@
+"""A short trial of a loaded model: it must answer rows of the right width in the right shape.
+
+It runs after every array has been checked, so that it is safe. It finds what a check of each
+part alone does not: a transformer that hands on another number of columns, a regressor with
+two outputs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import Pipeline
+
+from .foreign import ContentError
+
+__all__ = ["check_answers"]
+
+
+def check_answers(model: Any) -> None:
+    """Ask a model of ours, or a pipeline that ends in one, about two rows."""
+    last = model
+    while isinstance(last, Pipeline):
+        last = last.steps[-1][1]
+    rows = _rows(model, last)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        if hasattr(last, "transform"):
+            _expect(model.transform(rows), (2, last.n_features_in_))
+            return
+        labels = len(last.classes_)
+        ranks_labels = hasattr(last, "predict_pairs_proba") or type(last).__name__ in _RANKERS
+        _expect(model.predict(rows), (2, labels) if ranks_labels else (2,))
+        if hasattr(model, "predict_proba"):
+            proba = _expect(model.predict_proba(rows), (2, labels))
+            if not np.allclose(proba.sum(axis=1), 1.0, atol=1e-6):
+                raise ContentError("gives probabilities that do not sum to one")
+        if ranks_labels:
+            _expect(model.scores(rows), (2, labels))
+        if hasattr(last, "regressor_"):
+            _expect(model.predict_rank(rows) if model is last else model.predict(rows), (2,))
+
+
+_RANKERS = ("LabelRankingGP", "LabelRankingSVM")
+
+
+def _expect(found: Any, shape: tuple[int, ...]) -> np.ndarray:
+    array = np.asarray(found)
+    if array.shape != shape:
+        raise ContentError(f"answers two rows with shape {array.shape} instead of {shape}")
+    if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
+        raise ContentError("answers with values that are not finite")
+    return array
+
+
+def _rows(model: Any, last: Any) -> Any:
+    if last.__class__.__name__.startswith("Preference"):
+        if len(last._catalogue) < 2:
+            raise ContentError("has fewer than two items")
+        return np.array([[0, 1], [1, 0]])
+    return _sample(model)
+
+
+def _sample(part: Any) -> Any:
+    """Two rows that a fitted transformer or estimator takes."""
+    if isinstance(part, Pipeline):
+        return _sample(part.steps[0][1])
+    if isinstance(part, ColumnTransformer):
+        return _frame(part)
+    if hasattr(part, "categories_"):
+        return np.array([[cells[0] for cells in part.categories_]] * 2, dtype=object)
+    rows = np.linspace(-0.5, 0.5, part.n_features_in_)
+    return np.stack([rows, rows[::-1]])
+
+
+def _frame(part: ColumnTransformer) -> Any:
+    """Two rows of named columns, or of numbered ones."""
+    import pandas
+
+    columns: dict[Any, Any] = {}
+    for _, transformer, used in part.transformers_:
+        if isinstance(transformer, str) or not len(np.atleast_1d(used)):
+            continue
+        sample = _sample(transformer)
+        for i, name in enumerate(np.atleast_1d(used)):
+            columns.setdefault(name, sample[:, i])
+    names = getattr(part, "feature_names_in_", np.arange(part.n_features_in_))
+    return pandas.DataFrame({name: columns.get(name, np.zeros(2)) for name in names})
