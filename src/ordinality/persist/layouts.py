@@ -130,6 +130,14 @@ def _numbered(design: Any) -> bool:
     return np.array_equal(design.index, np.column_stack(wanted))
 
 
+def _explains(predictor: Any) -> bool:
+    """Whether G looks like an explained covariance: symmetric, no negative variances."""
+    G = predictor.G
+    return equal(G, G.T) and bool(
+        np.all(np.diagonal(G) >= -1e-9 * np.max(np.abs(G), initial=0))
+    )
+
+
 def _upper(value: Any, sizes: Any) -> None:
     """A Cholesky factor: finite above the diagonal, positive on it, anything below."""
     floats("n", "n", nan=True, infinite=True)(value, sizes)
@@ -219,12 +227,13 @@ _PROCESSES: dict[str, Layout] = {
     "Factor": {"sq": floats("n", low=0.0), "upper": _upper, "half_log_det": number(),
                "inverse": flag},
     "Predictor": {"factor": part("Factor", n="n"), "alpha": floats("n")},
-    "LatentPredictor": {"beta": floats("n"), "G": floats("n", "n")},
+    "LatentPredictor": {"beta": floats("n"), "G": floats("n", "n"), "also": _explains},
     "LabelPredictor": {
         "beta": floats("n", "L"),
         "G": floats("g", "g"),
         "pieces": every(part("Piece", n="n", g="g"), "q"),
         "basis": floats("L", "q"),
+        "also": _explains,
     },
     "Piece": {"place": ints("k", low=0, high="g"), "at": ints("k", low=0, high="n"),
               "sign": floats("k")},
@@ -421,6 +430,9 @@ _ESTIMATORS: dict[str, Layout] = {
         **_SEARCHED,
         "ties": flag,
         "grades": count(low=1),
+        "inference": _ENGINES,
+        "tol": _POSITIVE,
+        "max_iter": count(low=1),
         "n_features_in_": choice(2),
         "_catalogue": part("Catalogue", i="i", p="p"),
         "classes_": ints("K"),
