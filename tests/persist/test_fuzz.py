@@ -8,7 +8,7 @@ import pytest
 from ordinality import estimators, persist
 
 FUZZ = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "fuzz_model_files.py"))
-CASES, BATCH = 520, 130
+CASES, BATCH = 520, 260
 
 
 @pytest.fixture(scope="module")

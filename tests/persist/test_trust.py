@@ -265,6 +265,20 @@ def test_an_array_that_claims_another_size_than_it_has_is_not_read(file, repacke
         persist.load(file)
 
 
+@pytest.mark.parametrize("pool", ["1000000", "4611686018427387904", "true", "null", "{"])
+def test_a_seed_that_would_take_hours_to_mix_is_refused(path, rows, repacked, pool):
+    persist.save(OrdinalBoost(learner="stump", n_estimators=2).fit(*rows), path)
+
+    def larger(schema):
+        generator = schema["content"]["content"]["_rng"]
+        generator["content"]["seed_seq"]["content"]["pool_size"]["content"] = pool
+        return schema
+
+    repacked(path, schema=larger)
+    with pytest.raises(persist.ModelFileError, match="the seed of a random generator has a"):
+        persist.load(path)
+
+
 def test_true_is_not_a_format(file, repacked):
     for value in (True, 2.0, "2", None):
         repacked(file, about=changed(format=value))

@@ -9,6 +9,7 @@ What the parts contain is checked afterwards, in `contents` and `foreign`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ from .names import PACKAGE, THEIRS, name_of, place_of
 __all__ = ["LOADERS", "ModelFileError", "from_stable_names", "to_stable_names"]
 
 PROTOCOL = 2  # of skops: the one that it writes
+LARGEST_POOL = 64  # words that seed a random generator; NumPy takes 4 unless told otherwise
 
 _NUMBERS = "bool bool_ float32 float64 int8 int16 int32 int64 str_ uint8 uint16 uint32 uint64"
 _LOSSES = """
@@ -85,6 +87,8 @@ def from_stable_names(schema: dict[str, Any], file: str) -> dict[str, Any]:
             node["__module__"], node["__class__"] = place
         elif not _is_listed(f"{module}.{name}", loader):
             unknown.add(f"{module}.{name}")
+        if loader == "RandomGeneratorNode":
+            _check_pool(node, file)
         # Nodes of one id are one object, which would allow cycles, and a small file that
         # describes 2**60 parts. Only arrays are shared, those of one member.
         node.pop("__id__", None)
@@ -96,6 +100,19 @@ def from_stable_names(schema: dict[str, Any], file: str) -> dict[str, Any]:
             "a model file may hold: parts of ordinality, of scikit-learn and of NumPy."
         )
     return schema
+
+
+def _check_pool(node: dict[str, Any], file: str) -> None:
+    """Refuse a seed that NumPy would mix for hours: its cost is the square of the pool."""
+    try:
+        pool = json.loads(node["content"]["seed_seq"]["content"]["pool_size"]["content"])
+    except (KeyError, TypeError, ValueError):
+        pool = None
+    if type(pool) is not int or not 4 <= pool <= LARGEST_POOL:
+        raise ModelFileError(
+            f"{file} is corrupt: the seed of a random generator has a pool of {pool!r:.40} "
+            f"words, where 4 to {LARGEST_POOL} were expected."
+        )
 
 
 def _is_listed(qualified: str, loader: str) -> bool:
