@@ -250,7 +250,10 @@ def change_array(members, rng):
         other = names[rng.integers(len(names))]
         members[name], members[other] = members[other], members[name]
         return "exchanged"
-    a = np.load(io.BytesIO(members[name]))
+    try:
+        a = np.load(io.BytesIO(members[name]))
+    except ValueError:  # changed into objects before
+        return "none"
     if rng.random() < 0.03:
         members[name] = _saved(np.array([{}, None], dtype=object))
         return "object"

@@ -189,6 +189,17 @@ def test_a_scalar_that_is_not_what_it_should_be_is_named(file, repacked, name, t
     refused(file, message)
 
 
+def test_a_pipeline_that_lost_a_step_is_refused(path, rows, repacked):
+    persist.save(make_pipeline(StandardScaler(), OrdinalGP(optimizer=None)).fit(*rows), path)
+
+    def shorter(schema):
+        del schema["content"]["content"]["steps"]["content"][0]
+        return schema
+
+    repacked(path, schema=shorter)
+    refused(path, r"gives steps as \['StandardScaler', 'OrdinalGP'\], but the model has")
+
+
 def test_every_type_has_a_layout_of_all_its_fields():
     assert {name.partition("@")[0] for name in OURS} == LAYOUTS.keys()
     for name in OURS:

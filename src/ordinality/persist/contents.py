@@ -39,7 +39,7 @@ LARGEST = 1e150
 _DIMENSION = re.compile(r"([a-zA-Z]\w*)([+-]\d+)?$")
 
 
-def agree(dimension: str | int, found: int, sizes: Sizes) -> None:
+def _agree(dimension: str | int, found: int, sizes: Sizes) -> None:
     """A dimension is a number, ``"?"`` (any), a size ``"n"``, or ``"n-1"``, or ``"n*L"``."""
     if dimension == "?":
         return
@@ -78,7 +78,7 @@ def _array(value: Any, kinds: str, shape: tuple[str | int, ...], sizes: Sizes) -
     if value.ndim != len(shape):
         raise ContentError(f"has {value.ndim} axes where {len(shape)} were expected")
     for dimension, found in zip(shape, value.shape, strict=True):
-        agree(dimension, found, sizes)
+        _agree(dimension, found, sizes)
 
 
 def floats(
@@ -189,7 +189,7 @@ def count(size: str | None = None, *, low: int = 0, high: str | None = None) -> 
         if value < low or (top is not None and value >= top) or value > 2**53:
             raise ContentError(f"is {value}")
         if size is not None:
-            agree(size, int(value), sizes)
+            _agree(size, int(value), sizes)
 
     return check
 
@@ -255,7 +255,7 @@ def every(spec: Spec, size: str = "?", kind: type[Any] = tuple) -> Spec:
     def check(value: Any, sizes: Sizes) -> None:
         if type(value) is not kind:
             raise ContentError(f"is a {type(value).__name__}; expected a {kind.__name__}")
-        agree(size, len(value), sizes)
+        _agree(size, len(value), sizes)
         for i, entry in enumerate(value):
             try:
                 spec(entry, sizes)

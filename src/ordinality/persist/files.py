@@ -131,7 +131,9 @@ def load(path: str | os.PathLike[str]) -> Any:
         schema = read_json(archive, SCHEMA, name)
         found = members(archive, name)
     _compare_versions(about, name)
-    return _built(found, schema, name)
+    model = _built(found, schema, name)
+    _compare_descriptions(about, model, name)
+    return model
 
 
 def metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -265,6 +267,17 @@ def _compare_versions(about: dict[str, Any], name: str) -> None:
             UserWarning,
             stacklevel=3,
         )
+
+
+def _compare_descriptions(about: dict[str, Any], model: Any, name: str) -> None:
+    """Refuse a model other than the one that the file describes, such as one without a step."""
+    actual = json.loads(json.dumps(_description(model, None), default=_plain))
+    for key in ("model", "steps", "levels", "feature_names", "n_features"):
+        if about.get(key) != actual[key]:
+            raise ModelFileError(
+                f"{name} is corrupt: {ABOUT} gives {key} as {about.get(key)!r:.80}, but the "
+                f"model has {actual[key]!r:.80}."
+            )
 
 
 def _built(found: dict[str, bytes], schema: dict[str, Any], name: str) -> Any:

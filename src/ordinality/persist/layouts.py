@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ordinality.estimators._answers import levels_of
 from ordinality.gp.design import Direct
 from ordinality.gp.labels import Labels
 
@@ -194,7 +193,6 @@ _PROCESSES: dict[str, Layout] = {
         "n_iter": count(),
         "converged": flag,
         "residual": _VALUE,
-        "also": lambda found: len(found.start) % max(len(found.tau), 1) == 0,
     },
     "Evaluation": {
         "theta": floats("t"), "value": _VALUE, "gradient": floats("t", nan=True, infinite=True),
@@ -221,8 +219,7 @@ _PROCESSES: dict[str, Layout] = {
         "n_evaluations": count(),
         "path": anything,
         "converged": flag,
-        "also": lambda fit: len(fit.best.theta) == len(fit.problem.theta)
-        and len(fit.problem.y) == _seen(fit.best),
+        "also": lambda fit: len(fit.best.theta) == len(fit.problem.theta) and _settled(fit),
     },
     "Factor": {"sq": floats("n", low=0.0), "upper": _upper, "half_log_det": number(),
                "inverse": flag},
@@ -240,9 +237,16 @@ _PROCESSES: dict[str, Layout] = {
 }  # fmt: skip
 
 
-def _seen(best: Any) -> int:
-    found: np.ndarray = best.approximation.tau if hasattr(best, "approximation") else best.mean
-    return len(found)
+def _settled(fit: Any) -> bool:
+    """Whether the approximation is one of the problem's observations."""
+    m = len(fit.problem.y)
+    if not hasattr(fit.best, "approximation"):
+        return len(fit.best.mean) == m
+    found = fit.best.approximation
+    # What an engine starts from: the mean for Laplace, two numbers of each site for the others.
+    return len(found.tau) == m and len(found.start) == m * (
+        1 + (fit.problem.engine != "laplace")
+    )
 
 
 # ---------------------------------------------------------------- estimators
@@ -303,6 +307,14 @@ def _ranks_labels(model: Any) -> bool:
     )
 
 
+def _are_answers(classes: np.ndarray, grades: int, ties: bool) -> bool:
+    """Whether classes are -grades .. grades, with zero for ties only."""
+    if len(classes) != 2 * grades + ties:
+        return False
+    every = np.arange(-grades, grades + 1)
+    return np.array_equal(classes, every if ties else every[every != 0])
+
+
 def _preferences(model: Any) -> bool:
     panel, answers, items = model._panel, model._answers, model._catalogue
     parts = model._parts()
@@ -311,7 +323,7 @@ def _preferences(model: Any) -> bool:
     steps += [] if panel.order is None else [panel.order.n_levels]
     problem = model.fit_.problem
     return (
-        equal(model.classes_, levels_of(model.grades, model.ties))
+        _are_answers(model.classes_, model.grades, model.ties)
         and [one.n_levels for one in parts] == steps
         and all(np.all(np.isfinite(one.thresholds)) and np.isfinite(one.noise) for one in parts)
         and bool(np.all(answers.part < len(parts)))
