@@ -33,6 +33,8 @@ import numpy as np
 
 HANG = 60  # seconds without an answer, on a busy machine
 STORM = 20  # warnings from one case
+# A changed category or marker of missing cells makes a valid model of other tables than ours.
+OTHER_VALUES = ("Found unknown categories", "does not accept missing values encoded as NaN")
 
 # ---------------------------------------------------------------- valid files
 
@@ -190,7 +192,8 @@ def _cast(a, rng):
     kinds = ["f4", "f8", ">f8", "i4", "i8", "u1", "?", "c16", "U3", "S2", "M8[s]", "f2"]
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return a.astype(kinds[rng.integers(len(kinds))])
+        kind = kinds[rng.integers(len(kinds))]
+        return a.astype("S2" if a.dtype.kind == "U" else kind)
 
 
 ARRAY_CHANGES = {
@@ -244,7 +247,9 @@ def _saved(a):
 
 def change_array(members, rng):
     """Change one array, or exchange two."""
-    names = sorted(name for name in members if name.endswith(".npy"))
+    # In the order of the schema: the names differ from one run to the next.
+    place = members["schema.json"].find
+    names = sorted((n for n in members if n.endswith(".npy")), key=lambda n: place(n.encode()))
     name = names[rng.integers(len(names))]
     if rng.random() < 0.1:
         other = names[rng.integers(len(names))]
@@ -363,7 +368,7 @@ def _ask_further(model, rows):
 
 
 def outcome(raw, rows, path):
-    """How one file ended: ``refused``, ``works``, or what went wrong."""
+    """How one file ended: refused, works, works for other values, or what went wrong."""
     from ordinality import persist
 
     path.write_bytes(raw)
@@ -379,6 +384,8 @@ def outcome(raw, rows, path):
             with np.errstate(all="ignore"):
                 ask(model, rows)
         except Exception as error:
+            if any(reason in str(error) for reason in OTHER_VALUES):
+                return "works for other values"
             return f"asking raised {type(error).__name__}: {error}"
     return f"{len(caught)} warnings" if len(caught) > STORM else "works"
 
@@ -437,7 +444,7 @@ def _feed(stream, lines):
 
 def sound(outcome):
     """Whether a case ended as it should."""
-    return outcome in ("refused", "works")
+    return outcome in ("refused", "works", "works for other values")
 
 
 def main():

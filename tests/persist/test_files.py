@@ -91,7 +91,7 @@ def test_nothing_half_written_is_left_behind(model, path, monkeypatch, where):
     [
         (OrdinalGP(), "this OrdinalGP is not fitted yet; call fit"),
         (make_pipeline(StandardScaler(), OrdinalGP()), "this OrdinalGP is not fitted yet"),
-        (Ridge(), "a Ridge cannot be saved: wanted an estimator of ordinality"),
+        (Ridge(), "a Ridge cannot be saved: expected an estimator of ordinality"),
         (GridSearchCV(OrdinalGP(), {}), r"a GridSearchCV cannot.*take best_estimator_"),
         (None, "a NoneType cannot be saved"),
     ],
@@ -118,7 +118,7 @@ def test_what_could_not_be_loaded_is_not_saved(model, named, path, rows):
 
 
 def test_the_suffix_says_what_the_file_is(model, tmp_path):
-    with pytest.raises(persist.ModelFileError, match=r"ends in \.skops; call 'model.pkl' so"):
+    with pytest.raises(persist.ModelFileError, match=r"ends in \.skops, got 'model.pkl'"):
         persist.save(model, tmp_path / "model.pkl")
 
 

@@ -1,9 +1,10 @@
-"""Model files: one fitted model in one file, and what it is in words beside it.
+"""Model files: save and load one fitted model, and read its description.
 
-The file is a zip archive as skops writes it, arrays and a schema, with one more member:
-``ordinality.json`` says what the model is, and `metadata` reads that without building
-anything. What is written has passed every check that reading it makes, and takes its place all
-at once. What may be built from a file is said next door, in `trust`.
+The file is a zip archive as skops writes it, arrays and a schema, with two changes. Types of
+ours have stable names (`names`), and ``ordinality.json`` describes the model, which `metadata`
+reads without building anything. `load` checks the archive (`archive`), the types (`trust`), the
+contents (`contents`, `layouts`, `foreign`) and then asks the model about two rows (`smoke`).
+`save` makes the same checks. docs/model-files.md describes the format.
 """
 
 from __future__ import annotations
@@ -53,20 +54,20 @@ def save(
     model : estimator or Pipeline
         A fitted estimator of this package, or a scikit-learn ``Pipeline`` that ends in one.
     path : str or path
-        Where to; the name ends in ``.skops``.
+        The file; its name ends in ``.skops``.
     summary : mapping, default=None
-        Whatever should be readable in `metadata` besides: scores, counts, the table's name.
-        Values that JSON can write.
+        Further values for `metadata`: scores, counts, the table's name. JSON must be able to
+        write them.
     force : bool, default=False
         Whether a file of that name may be replaced.
 
     Raises
     ------
     ModelFileError
-        When the model is not fitted, is none of ours, or holds something that `load` would
-        refuse, such as a function of your own.
+        If the model is not fitted, is not of this package, or holds something that `load`
+        would refuse, such as a function of your own.
     FileExistsError
-        When there is such a file and ``force`` is not set.
+        If the file exists and ``force`` is not set.
 
     Examples
     --------
@@ -82,7 +83,7 @@ def save(
     """
     path = Path(path)
     if path.suffix != ".skops":
-        raise ModelFileError(f"a model file ends in .skops; call {path.name!r} so.")
+        raise ModelFileError(f"the name of a model file ends in .skops, got {path.name!r}.")
     if path.exists() and not force:
         raise FileExistsError(f"{path} exists already; choose another name, or set force=True.")
     about = _description(model, summary)
@@ -104,13 +105,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        When the file is not one of ours, is damaged, or names a type that is not known to be
-        harmless. Nothing in it has been run.
+        If the file is not a model file, is corrupt, names a type that is not on the list, or
+        holds arrays that do not make a model. Nothing in it has been run.
 
     Warns
     -----
     UserWarning
-        When another minor version of scikit-learn wrote the file.
+        If another minor version of scikit-learn wrote the file.
 
     Examples
     --------
@@ -137,7 +138,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a model file says of its model, read without building the model.
+    """Read the description of a model file, without building the model.
 
     Parameters
     ----------
@@ -175,8 +176,8 @@ def _description(model: Any, summary: Mapping[str, Any] | None) -> dict[str, Any
     last = _estimator(model)
     if last is None:
         raise ModelFileError(
-            f"a {type(model).__name__} cannot be saved: wanted an estimator of ordinality or a "
-            "Pipeline that ends in one (of a search, take best_estimator_)."
+            f"a {type(model).__name__} cannot be saved: expected an estimator of ordinality or "
+            "a Pipeline that ends in one (of a search, take best_estimator_)."
         )
     try:
         check_is_fitted(last)

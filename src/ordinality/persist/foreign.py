@@ -24,8 +24,10 @@ __all__ = ["ContentError", "check_estimator", "check_pipeline", "check_plain"]
 _SCALARS = (type(None), bool, int, float, str, np.generic)
 _RANDOM = (np.random.Generator, np.random.RandomState)
 _TYPES = (bool, int, float, str, object)
-# NaN stands for a missing value in these; elsewhere a fitted number is a number.
-_MAY_BE_MISSING = ("categories_", "statistics_", "missing_values", "fill_value", "sparse_")
+# NaN stands for a missing value in the first two; the others are for information, or have
+# infinite ends. Elsewhere a fitted number is finite.
+_MAY_BE_MISSING = ("categories_", "statistics_")
+_MAY_BE_ANYTHING = ("bin_edges_", "pvalues_", "scores_")
 
 
 class ContentError(Exception):
@@ -52,7 +54,7 @@ def check_estimator(value: Any, width: float) -> None:
         raise ContentError(f"is a {type(value).__name__} where an estimator was expected")
     for name, part, columns in _walk(value, width):
         _check_part(part)
-        if isinstance(part, np.ndarray) and name.endswith("_") and name not in _MAY_BE_MISSING:
+        if isinstance(part, np.ndarray) and name.endswith("_"):
             _check_numbers(name, part)
         for kind, check in _CHECKS.items():
             if kind in {base.__name__ for base in type(part).__mro__}:
@@ -156,8 +158,11 @@ def _is_method(found: Any) -> bool:
 
 
 def _check_numbers(name: str, array: np.ndarray) -> None:
-    if array.dtype.kind == "f" and np.any(np.isnan(array)):
-        raise ContentError("holds NaN", name)
+    if array.dtype.kind != "f" or name in _MAY_BE_ANYTHING:
+        return
+    wrong = np.isinf(array) if name in _MAY_BE_MISSING else ~np.isfinite(array)
+    if np.any(wrong):
+        raise ContentError(f"holds {array[wrong].flat[0]}", name)
 
 
 # ---------------------------------------------------------------- compiled code

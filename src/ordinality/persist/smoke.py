@@ -20,36 +20,44 @@ __all__ = ["check_answers"]
 
 
 def check_answers(model: Any) -> None:
-    """Ask a model of ours, or a pipeline that ends in one, about two rows."""
+    """Ask a model of ours, or a pipeline that ends in one, about two rows and about one.
+
+    Two numbers of rows: an array of two rows would stretch to fit an answer of two.
+    """
     last = model
     while isinstance(last, Pipeline):
         last = last.steps[-1][1]
     rows = _rows(model, last)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        if hasattr(last, "transform"):
-            _expect(model.transform(rows), (2, last.n_features_in_))
-            return
-        labels = len(last.classes_)
-        ranks_labels = hasattr(last, "predict_pairs_proba") or type(last).__name__ in _RANKERS
-        _expect(model.predict(rows), (2, labels) if ranks_labels else (2,))
-        if hasattr(model, "predict_proba"):
-            proba = _expect(model.predict_proba(rows), (2, labels))
-            if not np.allclose(proba.sum(axis=1), 1.0, atol=1e-6):
-                raise ContentError("gives probabilities that do not sum to one")
-        if ranks_labels:
-            _expect(model.scores(rows), (2, labels))
-        if hasattr(last, "regressor_"):
-            _expect(model.predict_rank(rows) if model is last else model.predict(rows), (2,))
+        _ask(model, last, rows)
+        _ask(model, last, rows[:1])
 
 
-_RANKERS = ("LabelRankingGP", "LabelRankingSVM")
+def _ask(model: Any, last: Any, rows: Any) -> None:
+    n = len(rows)
+    if hasattr(last, "transform"):
+        _expect(model.transform(rows), (n, last.n_features_in_))
+        return
+    labels = len(last.classes_)
+    ranks_labels = hasattr(last, "scores")
+    _expect(model.predict(rows), (n, labels) if ranks_labels else (n,))
+    if hasattr(model, "predict_proba"):
+        proba = _expect(model.predict_proba(rows), (n, labels))
+        if not np.allclose(proba.sum(axis=1), 1.0, atol=1e-6):
+            raise ContentError("gives probabilities that do not sum to one")
+    if model is last and ranks_labels:
+        _expect(model.scores(rows), (n, labels))
+    if model is last and hasattr(last, "regressor_"):
+        _expect(model.predict_rank(rows), (n,))
 
 
 def _expect(found: Any, shape: tuple[int, ...]) -> np.ndarray:
     array = np.asarray(found)
     if array.shape != shape:
-        raise ContentError(f"answers two rows with shape {array.shape} instead of {shape}")
+        raise ContentError(
+            f"answers {shape[0]} rows with shape {array.shape} instead of {shape}"
+        )
     if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
         raise ContentError("answers with values that are not finite")
     return array
