@@ -1,6 +1,8 @@
 """Writing model files, and what they say of themselves."""
 
 import json
+import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -31,6 +33,21 @@ def test_a_file_of_format_2_is_read_as_it_was_meant():
     rows = pandas.DataFrame(expected["rows"])
     assert model.predict(rows).tolist() == expected["predict"]
     np.testing.assert_allclose(model.predict_proba(rows), expected["predict_proba"], rtol=1e-8)
+
+
+def test_a_pipeline_of_named_columns_is_read_without_pandas():
+    code = f"""
+import sys
+class NoPandas:
+    def find_spec(self, name, *args):
+        if name == "pandas":
+            raise ImportError(name)
+sys.meta_path.insert(0, NoPandas())
+from ordinality import persist
+print(persist.load({str(FIXTURES / "wine-format-2.skops")!r}).steps[-1][0])
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.stdout == "model\n", found.stderr
 
 
 @pytest.mark.parametrize("read", [persist.load, persist.metadata])

@@ -106,9 +106,9 @@ _VALUES: dict[str, Layout] = {
 
 def _covers(problem: Any) -> bool:
     """Whether each observation has a level that its likelihood knows, and sees an input."""
-    likelihood, y, n = problem.likelihood, problem.y, len(problem.X)
+    likelihood, y = problem.likelihood, problem.y
     problem.kernel.check(problem.X.shape[1])
-    if problem.kernel.inputs == "gram" and problem.X.shape[1] != n:
+    if problem.kernel.inputs == "gram" and not equal(problem.X, problem.X.T):
         return False
     if hasattr(likelihood, "parts"):
         n_levels = np.array([one.n_levels for one in likelihood.parts])

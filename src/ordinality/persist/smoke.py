@@ -28,6 +28,8 @@ def check_answers(model: Any) -> None:
     while isinstance(last, Pipeline):
         last = last.steps[-1][1]
     rows = _rows(model, last)
+    if rows is None:  # named columns, and no pandas: at least the last step can be asked
+        model, rows = last, _sample(last)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         _ask(model, last, rows)
@@ -85,8 +87,6 @@ def _sample(part: Any) -> Any:
 
 def _frame(part: ColumnTransformer) -> Any:
     """Two rows of named columns, or of numbered ones."""
-    import pandas
-
     columns: dict[Any, Any] = {}
     for _, transformer, used in part.transformers_:
         if isinstance(transformer, str) or not len(np.atleast_1d(used)):
@@ -94,5 +94,17 @@ def _frame(part: ColumnTransformer) -> Any:
         sample = _sample(transformer)
         for i, name in enumerate(np.atleast_1d(used)):
             columns.setdefault(name, sample[:, i])
-    names = getattr(part, "feature_names_in_", np.arange(part.n_features_in_))
-    return pandas.DataFrame({name: columns.get(name, np.zeros(2)) for name in names})
+    names = getattr(part, "feature_names_in_", None)
+    if names is None:
+        numbered = [columns.get(i, np.zeros(2)) for i in range(part.n_features_in_)]
+        return np.array(numbered, dtype=object).T
+    return _data_frame({name: columns.get(name, np.zeros(2)) for name in names})
+
+
+def _data_frame(columns: dict[str, Any]) -> Any:
+    """A data frame of pandas; None where there is no pandas."""
+    try:
+        import pandas
+    except ImportError:
+        return None
+    return pandas.DataFrame(columns)
