@@ -50,6 +50,8 @@ def machine(rows):
 def node_at(schema, place):
     for name in place.split("."):
         content = schema["content"]
+        if schema["__loader__"] == "TreeNode":
+            content = content["content"]
         if name.isdigit():
             schema = content[int(name)]
         else:
@@ -136,6 +138,34 @@ def test_an_encoder_that_would_write_beyond_its_columns_is_refused(path, rows):
 def test_an_array_that_is_not_what_it_should_be_is_named(model, path, place, change, message):
     changed(model, path, place, change)
     refused(path, message)
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [("node_count", "100000"), ("node_count", "0"), ("node_count", "true"), ("args", "100000"),
+     ("args", "0")],
+)  # fmt: skip
+def test_a_tree_that_announces_other_sizes_than_it_has_is_not_built(
+    path, rows, repacked, part, text
+):
+    persist.save(RoundedRegressor(RandomForestRegressor(1, random_state=0)).fit(*rows), path)
+
+    def larger(schema):
+        tree = node_at(schema, "regressor_.estimators_.0.tree_")
+        state, arguments = tree["content"]["content"], tree["__reduce__"]["args"]["content"]
+        (arguments[2] if part == "args" else state[part])["content"] = text
+        return schema
+
+    repacked(path, schema=larger)
+    refused(path, "holds a tree whose arrays are not those of a tree")
+
+
+@pytest.mark.parametrize("part", ["nodes", "values"])
+@pytest.mark.parametrize("change", [lambda a: a[:1], lambda a: a[:0], lambda a: a.view("u1")])
+def test_a_tree_with_other_arrays_is_not_built(path, rows, part, change):
+    model = RoundedRegressor(RandomForestRegressor(1, random_state=0)).fit(*rows)
+    changed(model, path, f"regressor_.estimators_.0.tree_.{part}", change)
+    refused(path, "holds a tree whose arrays are not those of a tree")
 
 
 # ---------------------------------------------------------------- attributes

@@ -30,7 +30,7 @@ from ordinality._files import put
 
 from .archive import ABOUT, SCHEMA, check_arrays, damaged, members, opened, read_json
 from .contents import check_model
-from .foreign import ContentError
+from .foreign import ContentError, check_trees
 from .names import trusted_types
 from .smoke import check_answers
 from .trust import LOADERS, ModelFileError, from_stable_names, to_stable_names
@@ -292,6 +292,7 @@ def _built(found: dict[str, bytes], schema: dict[str, Any], name: str) -> Any:
         for member, content in (found | {SCHEMA: translated}).items():
             archive.writestr(member, content)
     try:
+        check_trees(schema, found)
         with warnings.catch_warnings():
             # scikit-learn would warn for every step; `load` has done so once, where it matters.
             warnings.simplefilter("ignore", InconsistentVersionWarning)

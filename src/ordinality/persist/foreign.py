@@ -8,6 +8,8 @@ matrix is expanded without a check of its column numbers.
 
 from __future__ import annotations
 
+import functools
+import io
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,11 +17,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.tree import BaseDecisionTree
+from sklearn.tree import BaseDecisionTree, DecisionTreeRegressor
 
 from .names import THEIRS, name_of
+from .trust import nodes, plain_value
 
-__all__ = ["ContentError", "check_estimator", "check_pipeline", "check_plain"]
+__all__ = ["ContentError", "check_estimator", "check_pipeline", "check_plain", "check_trees"]
 
 _SCALARS = (type(None), bool, int, float, str, np.generic)
 _RANDOM = (np.random.Generator, np.random.RandomState)
@@ -77,6 +80,59 @@ def check_pipeline(pipeline: Pipeline) -> None:
     if not named or not steps:
         raise ContentError("has steps that are not pairs of a name and a part", "Pipeline")
     check_plain({name: value for name, value in vars(pipeline).items() if name != "steps"})
+
+
+def check_trees(schema: dict[str, Any], members: dict[str, bytes]) -> None:
+    """Refuse trees whose arrays are not those that they announce, before they are built.
+
+    The compiled constructor of a tree copies its arrays without a look at their sizes.
+    """
+    for node in nodes(schema):
+        if node["__loader__"] == "TreeNode":
+            try:
+                sound = _is_tree(node, members)
+            except (KeyError, IndexError, TypeError, ValueError):
+                sound = False
+            if not sound:
+                raise ContentError("holds a tree whose arrays are not those of a tree")
+
+
+def _is_tree(node: dict[str, Any], members: dict[str, bytes]) -> bool:
+    arguments, state = node["__reduce__"]["args"]["content"], node["content"]["content"]
+    features, classes, outputs = arguments
+    n_features, n_outputs, n_nodes, depth = (
+        plain_value(part)
+        for part in (features, outputs, state["node_count"], state["max_depth"])
+    )
+    if any(type(number) is not int for number in (n_features, n_outputs, n_nodes, depth)):
+        return False
+    stored = (classes, state["nodes"], state["values"])
+    if any(part["__loader__"] != "NdArrayNode" or part["type"] != "numpy" for part in stored):
+        return False
+    n_classes, table, values = (
+        np.load(io.BytesIO(members[part["file"]]), allow_pickle=False) for part in stored
+    )
+    counted = n_classes.dtype == np.int64 and n_classes.shape == (n_outputs,) and n_outputs > 0
+    return bool(
+        counted
+        and np.all((n_classes > 0) & (n_classes < 2**16))
+        and n_features > 0
+        and n_nodes > 0
+        and table.dtype == _node_type()
+        and table.shape == (n_nodes,)
+        and values.dtype == np.float64
+        and values.shape == (n_nodes, n_outputs, np.max(n_classes))
+        and values.flags.c_contiguous
+    )
+
+
+@functools.cache
+def _node_type() -> np.dtype[Any]:
+    """What scikit-learn calls a node, taken from a tree of one node."""
+    found: np.dtype[Any] = (
+        DecisionTreeRegressor().fit([[0.0]], [0.0]).tree_.__getstate__()["nodes"].dtype
+    )
+    return found
 
 
 def _is_ours(value: Any) -> bool:

@@ -18,7 +18,14 @@ import scipy.special
 
 from .names import PACKAGE, THEIRS, name_of, place_of
 
-__all__ = ["LOADERS", "ModelFileError", "from_stable_names", "to_stable_names"]
+__all__ = [
+    "LOADERS",
+    "ModelFileError",
+    "from_stable_names",
+    "nodes",
+    "plain_value",
+    "to_stable_names",
+]
 
 PROTOCOL = 2  # of skops: the one that it writes
 LARGEST_POOL = 64  # words that seed a random generator; NumPy takes 4 unless told otherwise
@@ -62,7 +69,7 @@ class ModelFileError(ValueError):
 
 def to_stable_names(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema that skops wrote, with types of ours under their stable names."""
-    for node in _nodes(schema):
+    for node in nodes(schema):
         name = name_of(str(node.get("__module__")), str(node.get("__class__")))
         if name is not None:
             node["__module__"], node["__class__"] = PACKAGE, name
@@ -79,7 +86,7 @@ def from_stable_names(schema: dict[str, Any], file: str) -> dict[str, Any]:
         )
     arrays: dict[str, int] = {}
     unknown = set()
-    for node in _nodes(schema):
+    for node in nodes(schema):
         module, name = node.get("__module__"), node.get("__class__")
         loader = node["__loader__"]
         place = place_of(str(name)) if module == PACKAGE and loader == "ObjectNode" else None
@@ -102,10 +109,17 @@ def from_stable_names(schema: dict[str, Any], file: str) -> dict[str, Any]:
     return schema
 
 
+def plain_value(node: dict[str, Any]) -> Any:
+    """The number or text that a node will become; an error for any other kind of node."""
+    if node["__loader__"] != "JsonNode":
+        raise ValueError("not a plain value")
+    return json.loads(node["content"])
+
+
 def _check_pool(node: dict[str, Any], file: str) -> None:
     """Refuse a seed that NumPy would mix for hours: its cost is the square of the pool."""
     try:
-        pool = json.loads(node["content"]["seed_seq"]["content"]["pool_size"]["content"])
+        pool = plain_value(node["content"]["seed_seq"]["content"]["pool_size"])
     except (KeyError, TypeError, ValueError):
         pool = None
     if type(pool) is not int or not 4 <= pool <= LARGEST_POOL:
@@ -125,7 +139,7 @@ def _is_listed(qualified: str, loader: str) -> bool:
     return types is None or qualified in types
 
 
-def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+def nodes(schema: Any) -> Iterator[dict[str, Any]]:
     """Every description of a part in a schema."""
     waiting = [schema]
     while waiting:  # not recursive: a file decides how deep this goes
