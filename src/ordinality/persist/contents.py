@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from . import foreign
-from .foreign import ContentError
+from .foreign import LARGEST, ContentError
 from .names import name_of
 
 __all__ = [
@@ -34,8 +34,6 @@ Sizes = dict[str, int]
 Spec = Callable[[Any, Sizes], None]
 Layout = Mapping[str, Any]
 
-# Coefficients of a fitted model stay far below; beyond it squares overflow.
-LARGEST = 1e150
 _DIMENSION = re.compile(r"([a-zA-Z]\w*)([+-]\d+)?$")
 
 

@@ -22,7 +22,14 @@ from sklearn.tree import BaseDecisionTree, DecisionTreeRegressor
 from .names import THEIRS, name_of
 from .trust import nodes, plain_value
 
-__all__ = ["ContentError", "check_estimator", "check_pipeline", "check_plain", "check_trees"]
+__all__ = [
+    "LARGEST",
+    "ContentError",
+    "check_estimator",
+    "check_pipeline",
+    "check_plain",
+    "check_trees",
+]
 
 _SCALARS = (type(None), bool, int, float, str, np.generic)
 _RANDOM = (np.random.Generator, np.random.RandomState)
@@ -31,6 +38,8 @@ _TYPES = (bool, int, float, str, object)
 # infinite ends. Elsewhere a fitted number is finite.
 _MAY_BE_MISSING = ("categories_", "statistics_")
 _MAY_BE_ANYTHING = ("bin_edges_", "pvalues_", "scores_")
+# Coefficients of a fitted model stay far below; beyond it squares overflow.
+LARGEST = 1e150
 
 
 class ContentError(Exception):
@@ -57,7 +66,7 @@ def check_estimator(value: Any, width: float) -> None:
         raise ContentError(f"is a {type(value).__name__} where an estimator was expected")
     for name, part, columns in _walk(value, width):
         _check_part(part)
-        if isinstance(part, np.ndarray) and name.endswith("_"):
+        if isinstance(part, np.ndarray) and (name.endswith("_") or name.startswith("_")):
             _check_numbers(name, part)
         for kind, check in _CHECKS.items():
             if kind in {base.__name__ for base in type(part).__mro__}:
@@ -216,7 +225,11 @@ def _is_method(found: Any) -> bool:
 def _check_numbers(name: str, array: np.ndarray) -> None:
     if array.dtype.kind != "f" or name in _MAY_BE_ANYTHING:
         return
-    wrong = np.isinf(array) if name in _MAY_BE_MISSING else ~np.isfinite(array)
+    wrong = ~(np.abs(array) <= LARGEST)
+    if name == "scale_":  # a divisor
+        wrong |= np.abs(array) < 1.0 / LARGEST
+    if name in _MAY_BE_MISSING:
+        wrong &= ~np.isnan(array)
     if np.any(wrong):
         raise ContentError(f"holds {array[wrong].flat[0]}", name)
 
