@@ -40,6 +40,7 @@ _MAY_BE_MISSING = ("categories_", "statistics_")
 _MAY_BE_ANYTHING = ("bin_edges_", "pvalues_", "scores_")
 # Coefficients of a fitted model stay far below; beyond it squares overflow.
 LARGEST = 1e150
+_DIVISORS = ("length_scale", "periodicity", "scale_")
 
 
 class ContentError(Exception):
@@ -68,6 +69,8 @@ def check_estimator(value: Any, width: float) -> None:
         _check_part(part)
         if isinstance(part, np.ndarray) and (name.endswith("_") or name.startswith("_")):
             _check_numbers(name, part)
+        if name in _DIVISORS and isinstance(part, float | np.floating | np.ndarray):
+            _check_divisor(name, part)
         for kind, check in _CHECKS.items():
             if kind in {base.__name__ for base in type(part).__mro__}:
                 try:
@@ -226,12 +229,16 @@ def _check_numbers(name: str, array: np.ndarray) -> None:
     if array.dtype.kind != "f" or name in _MAY_BE_ANYTHING:
         return
     wrong = ~(np.abs(array) <= LARGEST)
-    if name == "scale_":  # a divisor
-        wrong |= np.abs(array) < 1.0 / LARGEST
     if name in _MAY_BE_MISSING:
         wrong &= ~np.isnan(array)
     if np.any(wrong):
         raise ContentError(f"holds {array[wrong].flat[0]}", name)
+
+
+def _check_divisor(name: str, value: Any) -> None:
+    size = np.abs(np.asarray(value, dtype=np.float64))
+    if not np.all((size >= 1.0 / LARGEST) & (size <= LARGEST)):
+        raise ContentError(f"is {value!r:.40}", name)
 
 
 # ---------------------------------------------------------------- compiled code
