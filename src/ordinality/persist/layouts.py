@@ -92,7 +92,7 @@ _VALUES: dict[str, Layout] = {
     },
     "OrdinalLink": {"likelihood": part("Ordinal", K="K")},
     "Order": {
-        "levels": labels("K"), "source": choice("stated", "carried", "sorted"),
+        "levels": labels("K"), "source": choice("stated", "carried", "sorted", "coded"),
         "also": lambda order: order.n_levels >= 2,
     },
     "Scaling": {"centre": floats("d", low=-1e300, high=1e300),
