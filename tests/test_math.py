@@ -103,6 +103,8 @@ def sizes(link, lower, upper, f, s, rows):
         return size
     edges = np.array([lower - f, f - upper]) / s
     x = edges[np.isfinite(edges)]
+    if len(x) == 0:
+        return size
     w = (upper - lower) / s
     outside = np.sum(np.abs(x) * expit(x)) + (w / math.expm1(w) if w < 700 else 0.0)
     reach = np.abs(x).max()
@@ -318,6 +320,43 @@ def test_the_logistic_tail_is_an_exponential():
     expected = np.exp(-400.0) * -(0.5 ** np.arange(5))
     expected[:2] += [-400.0, 0.5]  # log p = x - log(1 + exp(x)) at x = f/2 = -400
     assert_allclose(rows[:5], expected, rtol=1e-13)
+
+
+WIDTHS = [1e-8, 1e-3, 1.0, 3.0, 41.0, 1e4, 1e52, 1e77, 1e102, 1e104, 1e154, 1e200, 1e300]
+
+
+def without_unreachable_ends(lower, upper, f, s):
+    """The same observation; an end that is 1e5 noises away holds back less than exp(-1e5)."""
+    lower = -INF if (f - lower) / s > 1e5 else lower
+    return lower, INF if (upper - f) / s > 1e5 else upper, f, s
+
+
+@each_link
+@pytest.mark.parametrize("noise", [1e-3, 1.0])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_jets_agree_with_many_digits_however_wide_the_interval(link, width, noise):
+    width *= noise
+    inside = [0.0, 0.25 * width, 0.5 * width, 0.5 * width * (1 + 1e-9), width]
+    for latent in [*inside, *(noise * np.array([-1e3, -39.0, -3.0, 1.0, 37.0]))]:
+        for side in (-1, 1):  # the same seen in a mirror
+            case = (*sorted([0.0, side * width]), float(side * latent), noise)
+            with mp.workdps(500):  # logistic tails at 1000 noises are 1e-434 beside 1
+                expected = floats(reference(link, *without_unreachable_ends(*case)))
+            size = sizes(link, *without_unreachable_ends(*case), expected)
+            error = np.abs(jet(link, *case) - expected) / np.maximum(size, 1e-280)
+            assert np.all(error <= TOLERANCE), f"{case}: {jet(link, *case)}, not {expected}"
+
+
+@pytest.mark.parametrize("width", [1.0, 1e104, 1e300, INF])
+@pytest.mark.parametrize("distance", [1e11, 1e104, 1e200, 1e300])
+def test_far_from_the_interval_the_slope_is_the_distance_and_log_p_may_overflow(
+    distance, width
+):
+    rows = jet(PROBIT, 0.0, width, -distance, 1.0)
+    assert not np.any(np.isnan(rows))
+    assert rows[0] == pytest.approx(-0.5 * distance**2 if distance < 1e154 else -INF)
+    assert rows[1] == pytest.approx(distance)
+    assert rows[2] == pytest.approx(-1.0)
 
 
 # ------------------------------------------------------------ a latent value blurred

@@ -188,9 +188,15 @@ def _wide(l, w, c):  # noqa: E741
         shrink = -math.expm1(-w * c)
     p = 1.0 - p_outside
     r_l = _INV_SQRT_2PI * math.exp(-0.5 * l * l) / p
+    # From 39 noises on the density underflows to 0, but powers of the distance overflow from
+    # 1e103 on, and 0 * inf is NaN. Nothing crosses such a boundary: any finite place will do.
+    if r_l == 0.0:
+        l = 0.0  # noqa: E741
     a2 = r_l * l * l
     if math.isfinite(w):
         r_u = _INV_SQRT_2PI * math.exp(-0.5 * u * u) / p
+        if r_u == 0.0:
+            u = 0.0
         # l^2 - u^2 e^-wc: squares cancel near the centre, the rewritten form away from it.
         near_centre = -2.0 * c * w + u * u * shrink
         a2 = r_l * near_centre if c * w < 1.0 else r_l * l * l - r_u * u * u
@@ -243,10 +249,10 @@ def _narrow(w, c):
 @loop
 def _tail(l, w, c):  # noqa: E741
     """The interval lies at l > 0: quadrature in t = x - l, as deep as the mass reaches."""
-    depth = min(w, 2.0 * _TAIL_DEPTH / (l + math.sqrt(l * l + 2.0 * _TAIL_DEPTH)))
+    depth = min(w, 2.0 * _TAIL_DEPTH / (l + _hypotenuse(l, 2.0 * _TAIL_DEPTH)))
     # Moments about a guess of the mean (that of an exponential cut off at the depth), near
     # enough for nothing to cancel when they are moved to the mean itself.
-    rate = 0.5 * (l + math.sqrt(l * l + 4.0))
+    rate = 0.5 * (l + _hypotenuse(l, 4.0))
     guess = 1.0 / rate - depth / math.expm1(min(rate * depth, 700.0))
     i0 = i1 = i2 = i3 = i4 = 0.0
     for j in range(_TAIL_X.size):
@@ -269,14 +275,21 @@ def _tail(l, w, c):  # noqa: E741
     r_u = e_u = q_u = 0.0
     if math.isfinite(w):
         r_u = r_l * math.exp(-w * c)
-        e_u = r_u * (w - mean)
-        q_u = r_u * ((w - mean) ** 2 - k2)
+        if r_u > 0.0:  # or w^2, which may overflow, meets a density of 0
+            e_u = r_u * (w - mean)
+            q_u = r_u * ((w - mean) ** 2 - k2)
     else:
         deficit = k1 * mean
     # The direct form of the near boundary cancels here: an exponential has mean^2 = variance.
     near = (r_l, r_l * mean, k3 + q_u)
     logp = -0.5 * l * l - _HALF_LOG_2PI + math.log(depth * i0)
     return logp, k1, deficit, k2, k3, k4, near, (r_u, e_u, q_u)
+
+
+@loop
+def _hypotenuse(x, square):
+    """sqrt(x^2 + square) for squares up to 120, beside which x^2 may overflow."""
+    return x if x > 1e10 else math.sqrt(x * x + square)  # above, the square is lost in rounding
 
 
 @loop
