@@ -59,7 +59,9 @@ class Answers:
 
     def merged(self) -> Answers:
         """Each statement once, in a fixed order; those of weight zero are dropped."""
-        said = self.weight > 0
+        said = np.flatnonzero(self.weight > 0)
+        # By weight: the rounding of a sum depends on the order.
+        said = said[np.argsort(self.weight[said], kind="stable")]
         keys, place = np.unique(self.keys[said], axis=0, return_inverse=True)
         weight = np.bincount(place.ravel(), self.weight[said], len(keys))
         return Answers(keys[:, 0], keys[:, 1:3], keys[:, 3], weight)

@@ -42,6 +42,17 @@ class Edges:
     def __len__(self) -> int:
         return len(self.at)
 
+    def renumbered(self, order: np.ndarray) -> Edges:
+        """The same preferences where row ``order[i]`` has become row i."""
+        at = np.argsort(order)[self.at]
+        return Edges(at, self.better, self.worse, self.tied).only(np.argsort(at, kind="stable"))
+
+    def counts(self, n: int, L: int) -> np.ndarray:
+        """How often each preference was stated about each of n rows; shape (n, 2 L^2)."""
+        kind = (self.tied * L + self.better) * L + self.worse
+        every = np.bincount(self.at * 2 * L**2 + kind, minlength=n * 2 * L**2)
+        return every.reshape(n, -1)
+
     def only(self, which: np.ndarray) -> Edges:
         """Some of them."""
         arrays = (self.at, self.better, self.worse, self.tied)

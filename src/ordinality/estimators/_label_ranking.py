@@ -18,6 +18,7 @@ from ..gp.search import Fit
 from ._label_graphs import GRAPHS, Edges
 from ._learning import Learner
 from ._rankers import LabelRanker
+from ._rows import canonical_order
 from ._scaling import Scaling
 from ._threads import one_pool
 from ._translate import translate
@@ -104,17 +105,21 @@ class LabelRankingModel(LabelRanker, Learner, BaseEstimator):
         gram = kernel.inputs == "gram"
         if gram:
             kernel = kernel.prepared(X)  # refuses what is not square before rows are dropped
+        order, L = np.arange(n), len(self.classes_)
+        if np.any(weights != 1.0):
+            # Weights over many decades magnify rounding, which depends on the order of rows.
+            order = canonical_order(X, weights, *edges.counts(n, L).T, gram=gram)
+        edges = edges.renumbered(order)
         scaled = self.standardize and kernel.inputs == "features"
-        self._scaling = Scaling.of(X, weights) if scaled else Scaling.none(d)
-        self._kept, design = Labels(
-            edges.at, edges.better, edges.worse, n, len(self.classes_)
-        ).compact()
+        self._scaling = Scaling.of(X[order], weights[order]) if scaled else Scaling.none(d)
+        kept, design = Labels(edges.at, edges.better, edges.worse, n, L).compact()
+        self._kept = order[kept]
         Z = X[np.ix_(self._kept, self._kept)] if gram else self._scaling(X[self._kept])
         kernel.check(Z.shape[1])
         likelihood = self._likelihood()
         level = np.where(edges.tied, 1, likelihood.n_levels - 1)
         problem = LabelProblem(
-            Z, level, weights[edges.at], kernel.prepared(Z), likelihood,
+            Z, level, weights[order][edges.at], kernel.prepared(Z), likelihood,
             engine=self.inference, tol=self.tol, max_iter=self.max_iter, design=design,
         )  # fmt: skip
         return replace(problem, prior=self._prior(problem))

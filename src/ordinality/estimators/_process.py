@@ -13,6 +13,7 @@ from ..gp.search import Fit
 from ._atomic import atomic
 from ._learning import Learner
 from ._ordinal import OrdinalClassifier
+from ._rows import canonical_order, first_copies
 from ._scaling import Scaling
 from ._threads import one_pool
 from ._translate import translate
@@ -63,15 +64,21 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         kernel = self._default_kernel(d) if self.kernel is None else translate(self.kernel, d)
         if inputs == "gram":
             kernel = kernel.prepared(X)  # refuses what is not square before rows are dropped
+        Z = X[np.ix_(kept, kept)] if inputs == "gram" else X[kept]
+        # Rounding depends on the order of rows, and so do the subsets of a coarse search.
+        order = canonical_order(Z, ranks, weights[kept], gram=inputs == "gram")
+        kept, ranks = kept[order], ranks[order]
+        Z = Z[np.ix_(order, order)] if inputs == "gram" else Z[order]
         scaled = self.standardize and inputs == "features"
-        self._scaling = Scaling.of(X, weights) if scaled else Scaling.none(d)
-        Z = X[np.ix_(kept, kept)] if inputs == "gram" else self._scaling(X[kept])
+        self._scaling = Scaling.of(Z, weights[kept]) if scaled else Scaling.none(d)
+        Z = Z if inputs == "gram" else self._scaling(Z)
         kernel.check(Z.shape[1])
         problem = self._problem(Z, ranks, weights[kept], kernel.prepared(Z))
         fit = self._learn(problem, self.coarse_to_fine)
         with one_pool(len(Z)):
             self._settle(fit)
-            self.loo_proba_ = self._leave_one_out(X, kept)
+            copies = first_copies(Z, ranks, weights[kept])
+            self.loo_proba_ = self._leave_one_out(X, kept, copies)
         self._warn_unless_settled()
         return self
 
@@ -173,14 +180,17 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
     def _scaled(self, X: np.ndarray, inputs: str) -> np.ndarray:
         return X[:, self._kept] if inputs == "gram" else self._scaling(X)
 
-    def _leave_one_out(self, X: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    def _leave_one_out(self, X: np.ndarray, kept: np.ndarray, copies: np.ndarray) -> np.ndarray:
         """Probabilities of every row without itself; rows of weight zero were never in."""
         self._kept = kept
         proba = np.empty((len(X), len(self.levels_)))
-        proba[kept] = self.fit_.likelihood.proba(*self._left_out())
+        # Copies of a row differ by rounding, and which is which depends on the order given.
+        proba[kept] = self.fit_.likelihood.proba(*self._left_out())[copies]
         out = np.setdiff1d(np.arange(len(X)), kept)
         if len(out):
-            proba[out] = self._level_proba(X[out])
+            seen = X[np.ix_(out, kept)] if self._inputs() == "gram" else X[out]
+            order = canonical_order(seen)
+            proba[out[order]] = self._level_proba(X[out[order]])[first_copies(seen[order])]
         return proba
 
 

@@ -359,7 +359,8 @@ duality_gap_, n_iter_, converged_, link_
             place = np.full(len(given.X), -1)
             gram = self._inputs() == "gram"
             same = np.arange(len(kept))
-            place[kept] = same if gram else Rows.places(given.X[kept], given.ranks)
+            rows_given = given.X[kept], given.ranks, given.weights[kept]
+            place[kept] = same if gram else Rows.places(*rows_given)
             labels = np.zeros(len(given.X), dtype=np.int64)
             labels[kept] = given.ranks
             parts = check_cv(self.cv, labels, classifier=True).split(given.X, labels)
