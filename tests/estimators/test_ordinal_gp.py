@@ -2,9 +2,11 @@
 
 import csv
 import gzip
+import re
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from ordinality import OrdinalGP, metrics
 from ordinality.gp.evidence import ENGINES
@@ -342,3 +344,17 @@ def test_errors_on_published_splits_are_no_larger_than_published(data_dir, name,
         errors.append(metrics.zero_one_error(y_test, model.predict(X_test)))
     assert len(errors) == 20
     assert np.mean(errors) <= most
+
+
+@pytest.mark.parametrize("n", [12, 30])
+def test_learning_from_weights_over_18_decades_is_bounded_and_says_why(n):
+    rng = np.random.default_rng(n)
+    X = rng.normal(size=(n, 2))
+    y = np.digitize(np.sin(2 * X[:, 0]) + X[:, 1] + 0.4 * rng.normal(size=n), [-0.6, 0.6])
+    weights = 10.0 ** rng.uniform(-9, 9, n)
+    model = OrdinalGP(max_evaluations=30)
+    message = re.escape(f"Sample weights reach {weights.max():.1e}")
+    with pytest.warns(ConvergenceWarning, match=message):
+        model.fit(X, y, sample_weight=weights)
+    assert model.n_iter_ < 20  # of 30: at most 3 may be of an engine that did not settle
+    assert np.all(np.isfinite(model.predict_proba(X)))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import PredefinedSplit, StratifiedKFold
 
 from ordinality import OrdinalSVM, OrdinalSVMCV, metrics
@@ -150,3 +151,16 @@ def test_other_scores_can_be_searched_for(data, scoring):
 def test_settings_that_mean_nothing_are_refused(data, changes, message):
     with pytest.raises(ValueError, match=message):
         OrdinalSVMCV(**changes).fit(*data)
+
+
+@pytest.mark.parametrize("weights", ["equal", "half of them"])
+def test_a_search_with_enormous_weights_is_bounded_and_says_why(weights):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(40, 2))
+    y = np.digitize(np.sin(2 * X[:, 0]) + X[:, 1] + 0.4 * rng.normal(size=40), [-0.6, 0.6])
+    w = np.where((rng.random(40) < 0.5) | (weights == "equal"), 1e9, 1.0)
+    with pytest.warns(ConvergenceWarning, match=r"search for C stopped early at .*1\.0e\+12"):
+        model = OrdinalSVMCV(calibration_folds=None).fit(X, y, sample_weight=w)
+    # Prices are beyond 1e5 at all points. Two terms a row, 200 steps each, for every path:
+    # 5 folds by 7 widths of the coarse grid, then by 9 of the fine one.
+    assert np.sum(5 * model.cv_results_["mean_n_iter"]) <= 200 * 80 * 5 * (7 + 9)

@@ -11,13 +11,15 @@ from ordinality.gp.ascent import Outlook, climb, curvature, refine
 WIDE = np.array([[-10.0, 10.0], [-10.0, 10.0]])
 
 
-def evaluated(function):
+def evaluated(function, settled=True):
     """`function` of theta (value and gradient) as the climbs call it, recording its calls."""
 
     def evaluate(theta, start=None):
         value, gradient = function(theta)
         calls.append((theta, value, start))
-        return SimpleNamespace(theta=theta, value=value, gradient=gradient, start=len(calls))
+        return SimpleNamespace(
+            theta=theta, value=value, gradient=gradient, start=len(calls), settled=settled
+        )
 
     calls = []
     return evaluate, calls
@@ -200,3 +202,13 @@ def test_curvature_is_the_hessian_and_steps_inwards_at_the_edge():
     np.testing.assert_allclose(found, H, rtol=0, atol=1e-9)
     assert all(theta[0] <= 0.3 for theta, _, _ in calls)
     assert [start for _, _, start in calls[1:]] == [1, 1]
+
+
+def test_a_search_gives_up_when_a_tenth_of_its_evaluations_did_not_settle():
+    evaluate, calls = evaluated(valley, settled=False)
+    ascent = climb(evaluate, np.array([-1.2, 1.0]), WIDE, np.ones(2), 60, 1e-12)
+    assert len(calls) == ascent.n_evaluations == ascent.n_unsettled == 7
+    assert not ascent.converged
+    evaluate, calls = evaluated(valley, settled=False)
+    refine(evaluate, Outlook(np.array([-1.2, 1.0]), np.eye(2)), WIDE, 60, 1e-12)
+    assert len(calls) == 7

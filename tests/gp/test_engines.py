@@ -7,6 +7,7 @@ import pytest
 
 from ordinality.gp.design import Direct
 from ordinality.gp.evidence import CRITERIA, ENGINES
+from ordinality.gp.likelihoods import Ordinal
 from ordinality.kernels import Gaussian
 
 SMOOTH = 1.5 * Gaussian([1.0, 2.0])
@@ -219,3 +220,16 @@ def test_a_gradient_not_wanted_changes_nothing_else(draw_problem, solve, engine)
     assert part.d_kernel is None
     assert part.log_evidence == whole.log_evidence
     np.testing.assert_array_equal(part.d_likelihood, whole.d_likelihood)
+
+
+def test_laplace_stops_where_no_part_of_a_step_is_an_improvement():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(18, 2)), rng.integers(0, 3, 18)
+    weights = np.where(rng.random(18) < 0.5, 1e9, 1.0)
+    X[1:4] = X[0]
+    likelihood = Ordinal(np.array([-1.0, 1.0]))
+    found = ENGINES["laplace"](
+        Gaussian(1.4)(X), Direct(), likelihood, y, weights=weights, tol=1e-6
+    )
+    assert not found.converged
+    assert found.n_iter < 50  # 201 when the same step was refused again and again

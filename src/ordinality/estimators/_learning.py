@@ -17,6 +17,10 @@ from ._threads import one_pool, thread_map
 
 __all__ = ["Learner"]
 
+# A row of weight w is rounded by eps w in the criterion, and its site is w times as sharp as
+# others: from here on that, not the number of iterations, is why an engine does not settle.
+_HEAVY = 1e6
+
 
 class Learner:
     """An estimator that maximises a criterion over the free parameters of a problem."""
@@ -73,11 +77,18 @@ class Learner:
         return self.fit_, theta
 
     def _warn_of_unsettled(self, inference: str, tol: float, stacklevel: int = 5) -> None:
-        a = self.fit_.best.approximation
+        a, weights = self.fit_.best.approximation, self.fit_.problem.weights
+        advice = "Raise max_iter or tol, or try inference='laplace'."
+        if np.max(weights) > _HEAVY:
+            advice = (
+                f"Sample weights reach {np.max(weights):.1e}, and that many copies of a row "
+                "leave too few digits for the others: divide the weights by their mean "
+                f"({np.mean(weights):.2g}), and look for errors in the largest."
+            )
         warnings.warn(
-            f"{inference} stopped after {a.n_iter} iterations with sites still off by "
-            f"{a.residual:.1e} (tol={tol:.0e}); the model is usable but its evidence "
-            "is approximate. Raise max_iter or tol, or try inference='laplace'.",
+            f"{inference} stopped after {a.n_iter} iterations: residual {a.residual:.1e} is "
+            f"above tol={tol:.0e}. The model is usable but its evidence is approximate. "
+            f"{advice}",
             ConvergenceWarning,
             stacklevel=stacklevel,
         )

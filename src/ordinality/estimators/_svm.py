@@ -101,6 +101,7 @@ class SupportVectorClassifier(ScoredClassifier):
             )
             self._calibrate(rows, cost, C, kernels, found)
         self._warn(found)
+        self._warn_of_search(cost)
         return self
 
     def predict_score(self, X: Any) -> np.ndarray:
@@ -150,6 +151,9 @@ class SupportVectorClassifier(ScoredClassifier):
 
     def _remember(self, rows: Rows, cost: np.ndarray, kernel: Any, found: Trained) -> None:
         """Keep what the next fit may start from."""
+
+    def _warn_of_search(self, cost: np.ndarray) -> None:
+        """Say if a search for C was cut short; ``cost`` is what slack of each row costs."""
 
     # The rest is the same for all.
 

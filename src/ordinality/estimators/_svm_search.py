@@ -21,6 +21,7 @@ from ._machine import Machine
 from ._svm_kernels import part
 
 __all__ = [
+    "DEAR",
     "Search",
     "Tried",
     "best",
@@ -32,6 +33,13 @@ __all__ = [
 ]
 
 _FINE = 0.2  # step of the fine grid, in log10
+
+# Prices (C times weight) above this do not occur in the papers' grid, C <= 10^3.8, unless
+# weights are extreme. Multipliers have to travel as far as the price, and steps grow with it:
+# there a whole path of rising prices gets so many steps for each hinge term. Paths of unit
+# weights took 6 per term with 20 overlapping rows, 190 with 100 (three levels, rbf kernel).
+DEAR = 1e5
+_PER_TERM = 200
 
 Split = tuple[np.ndarray, ...]  # training and test rows; and weights, if not the rows' own
 Tick = Callable[[int], None]
@@ -87,19 +95,25 @@ class Search:
         machine = Machine.of(self.constraints, self.y[train], self.n_levels, cost)
         inner = part(rows, train)
         found, before, beta = np.full((len(Cs), 5), np.nan), None, np.zeros(len(self.y))
+        left = _PER_TERM * len(machine.terms.row)
         for i, C in enumerate(Cs):
+            dear = C * np.max(cost) > DEAR
             if machine.least_C > C:
                 continue
             if before is not None and before.collapsed:
                 found[i] = *found[i - 1, :3], 0, True  # and so it stays at a higher price
                 continue
+            if dear and before is not None and left <= 0:
+                found[i] = *found[i - 1, :3], 0, False
+                continue
             before = machine.solve(
-                inner, C, before,
-                tol=self.tol, max_steps=self.max_steps, cache_bytes=self.cache_bytes,
+                inner, C, before, tol=self.tol, cache_bytes=self.cache_bytes,
+                max_steps=min(self.max_steps, left) if dear else self.max_steps,
             )  # fmt: skip
             beta[train] = before.beta
             ranks = _levels.rank_from_scores(rows.times(beta, test), before.thresholds)
             report = before.solution.report
+            left -= report.n_steps if dear else 0
             errors = self._errors(ranks, self.y[test], test_counts)
             found[i] = *errors, report.n_steps, report.converged
         return found

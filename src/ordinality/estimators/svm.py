@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
 from .. import metrics
@@ -15,7 +17,7 @@ from ._progress import FitLog
 from ._rows import Rows
 from ._svm import Given, SupportVectorClassifier
 from ._svm_kernels import kernel_rows
-from ._svm_search import Search, coarse_to_fine, counted, n_points, whole_powers
+from ._svm_search import DEAR, Search, coarse_to_fine, counted, n_points, whole_powers
 from ._threads import thread_map
 from ._validation import check_choices, check_positive, check_whole
 
@@ -348,6 +350,20 @@ duality_gap_, n_iter_, converged_, link_
             *(total, self.C_, self.gamma_, self.best_score_),
         )
         return self.C_, kernel_at(kappa)
+
+    def _warn_of_search(self, cost: np.ndarray) -> None:
+        dear = self.cv_results_["C"] * np.max(cost) > DEAR
+        cut = int(np.sum(dear & ~self.cv_results_["converged"]))
+        if cut:
+            most, mean = np.max(self.cv_results_["C"]) * np.max(cost), np.mean(cost)
+            warnings.warn(
+                f"the search for C stopped early at {cut} of {len(dear)} points: with these "
+                f"weights slack costs up to {most:.1e} (C times weight), and such fits take "
+                "too many steps. The best point of those searched is kept. Divide the weights "
+                f"by their mean ({mean:.2g}), or choose smaller C with log_C.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
     def _splits(self, rows: Rows, given: Given) -> list[Any]:
         """Folds of equal rows together, or those of a splitter, whose copies may part."""

@@ -50,6 +50,11 @@ class Evaluation:
         """What the engine is started from at a nearby theta."""
         return self.approximation.start
 
+    @property
+    def settled(self) -> bool:
+        """Whether the engine met its tolerance."""
+        return self.approximation.converged
+
 
 @dataclass(frozen=True)
 class Problem:

@@ -77,10 +77,12 @@ def laplace(
     converged, n_iter, decrement = False, 0, np.inf
     while not converged and n_iter < max_iter:
         n_iter += 1
-        posterior = problem.K.given(-point.jet.d2)
+        posterior, before = problem.K.given(-point.jet.d2), point
         point, full_step, decrement = _newton(problem, point, posterior)
         # A step that promises so little and is refused has met the rounding of the objective.
         converged = decrement < tol
+        if point is before:  # no part of the step is an improvement, nor will it be next time
+            break
         if full_step and not converged and problem.K.effort >= _WORTH:
             point, decrement = _polished(problem, point, posterior, decrement, _LINEAR * tol)
             converged = decrement < _LINEAR * tol

@@ -66,6 +66,7 @@ class Score:
     mean: np.ndarray  # (n,) leave-one-out moments
     var: np.ndarray
     start: None = None  # nothing iterates, so there is nothing to start from
+    settled: bool = True
 
 
 @dataclass(frozen=True)
