@@ -380,3 +380,17 @@ def test_labels_that_were_never_learnt_cannot_be_scored(table):
         model.score(X, np.ones((60, 4)))
     with pytest.raises(ValueError, match="expecting 3 features"):
         model.scores(X[:, :2])
+
+
+@pytest.mark.parametrize("inference", ["laplace", "ep"])
+def test_enormous_weights_end_in_a_model(inference):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12, 2))
+    for L in (3, 3, 4, 3, 4):  # the last of these draws made sweeps of EP end in NaN
+        Y = np.array([rng.permutation(L) + 1 for _ in range(12)])
+    model = LabelRankingGP(inference=inference, max_evaluations=10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, Y, sample_weight=np.full(12, 1e9))
+    proba = model.predict_top_proba(np.concatenate([X, 3 * X]))
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)

@@ -82,6 +82,7 @@ def _by_luce(mean: np.ndarray, covariance: np.ndarray, scale: float) -> np.ndarr
 def _all_positive(mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     """Probability that all entries of a normal vector are positive, for b of them."""
     b, p = mean.shape
+    covariance = _definite(covariance)
     sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
     # Those that are least likely to be first: then little is left for chance to decide.
     order = np.argsort(mean / sd, axis=1, kind="stable")
@@ -100,6 +101,26 @@ def _all_positive(mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
         if j < p - 1:
             z[:, j] = ndtri(np.maximum(share[:, j] * below, _TINY))
     return product.mean(axis=1)
+
+
+def _definite(covariance: np.ndarray) -> np.ndarray:
+    """The same covariances; those with eigenvalues that are rounding alone, without these.
+
+    A posterior covariance is a prior less what was explained. Where next to nothing is left and
+    the noise is small, the difference has eigenvalues of either sign and no meaning.
+    """
+    try:
+        np.linalg.cholesky(covariance)
+        return covariance
+    except np.linalg.LinAlgError:
+        values, axes = np.linalg.eigh(covariance)
+    p = covariance.shape[-1]
+    # From here on the factor exists: Higham (2002), theorem 10.7.
+    least = (
+        (p + 1) ** 2 * np.finfo(float).eps * np.maximum(values[:, -1:], np.finfo(float).tiny)
+    )
+    lifted = (axes * np.maximum(values, least)[:, None, :]) @ np.swapaxes(axes, 1, 2)
+    return np.where((values < least).any(axis=1)[:, None, None], lifted, covariance)
 
 
 @lru_cache

@@ -63,12 +63,20 @@ def _swept_block(
     """Refresh the sites of a block in place; the changes of their totals."""
     d_tau, d_nu = np.zeros(len(block)), np.zeros(len(block))
     for j, i in enumerate(block):
-        lam = cov[j, j] / (1.0 - tau[i] * cov[j, j])
+        # Next to sites 1e9 times as sharp, updates leave nothing but rounding of a variance,
+        # which may be negative. Such an observation keeps its site until the next sweep.
+        left = 1.0 - tau[i] * cov[j, j]
+        if not (cov[j, j] > 0.0 and left > 0.0):
+            continue
+        lam = cov[j, j] / left
         mu = mean[j] - lam * (nu[i] - tau[i] * mean[j])
         new_tau, new_nu = match(i, mu, lam)
         d_tau[j], d_nu[j] = copies[i] * (new_tau - tau[i]), copies[i] * (new_nu - nu[i])
-        tau[i], nu[i] = new_tau, new_nu
         column, denominator = cov[:, j].copy(), 1.0 + d_tau[j] * cov[j, j]
+        if not denominator > 0.0:
+            d_tau[j] = d_nu[j] = 0.0
+            continue
+        tau[i], nu[i] = new_tau, new_nu
         mean += (d_nu[j] - d_tau[j] * mean[j]) / denominator * column
         cov -= d_tau[j] / denominator * np.outer(column, column)
     return d_tau, d_nu
