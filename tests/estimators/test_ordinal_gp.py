@@ -3,6 +3,7 @@
 import csv
 import gzip
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ordinality import OrdinalGP, metrics
 from ordinality.gp.evidence import ENGINES
 from ordinality.gp.hyperpriors import WEAK
-from ordinality.kernels import Gaussian
+from ordinality.kernels import Gaussian, Linear
 
 
 def ordinal(n=60, d=2, noise=0.4, n_levels=4, seed=0):
@@ -358,3 +359,33 @@ def test_learning_from_weights_over_18_decades_is_bounded_and_says_why(n):
         model.fit(X, y, sample_weight=weights)
     assert model.n_iter_ < 20  # of 30: at most 3 may be of an engine that did not settle
     assert np.all(np.isfinite(model.predict_proba(X)))
+
+
+@pytest.mark.parametrize("link", ["probit", "logit"])
+@pytest.mark.parametrize(
+    "kernel", [Gaussian(0.6), Linear() + Gaussian(0.6)], ids=["one", "sum"]
+)
+def test_laplace_says_where_its_evidence_is_not_credible(link, kernel):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 4))
+    y = np.digitize(X[:, 0] + rng.normal(size=80), [-0.7, 0.0, 0.7])
+    options = {"thresholds": [-0.7, 0.0, 0.7], "link": link, "optimizer": None}
+    model = OrdinalGP(kernel, noise=0.005, inference="laplace", **options)
+    with pytest.warns(UserWarning, match="Laplace's evidence, .* is not credible"):
+        model.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        OrdinalGP(kernel, noise=1.0, inference="laplace", **options).fit(X, y)
+
+
+@pytest.mark.parametrize("link", ["probit", "logit"])
+@pytest.mark.parametrize("kernel", [None, Linear() + Gaussian(1.5)], ids=["one", "sum"])
+def test_engines_learn_models_that_predict_alike(kernel, link):
+    X, y = ordinal(n=100, noise=0.6)
+    new, truth = ordinal(n=400, noise=0.6, seed=1)
+    scores = []
+    for engine in sorted(set(ENGINES) - ({"ep"} if link == "logit" else set())):  # quadrature
+        model = OrdinalGP(kernel, link=link, inference=engine).fit(X, y)
+        scores.append(metrics.log_score(truth, model.predict_level_proba(new)))
+    # Seen: at most 0.012 between engines. The links are two models, 0.04 apart here.
+    assert np.ptp(scores) < 0.02
