@@ -105,7 +105,10 @@ def run(case: Case) -> Outcome:
             where = traceback.extract_tb(error.__traceback__)[-1]
             faults = [f"{type(error).__name__} in {where.name}: {error}"]
     unsettled = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
-    faults += [f"{w.category.__name__}: {w.message}" for w in caught if w not in unsettled]
+    # Noise far below the gaps is what Laplace cannot do: that it says so is no fault.
+    told = [w for w in caught if "Laplace's evidence" in str(w.message)]
+    known = [*unsettled, *told]
+    faults += [f"{w.category.__name__}: {w.message}" for w in caught if w not in known]
     return Outcome(faults, len(unsettled), time.perf_counter() - begun)
 
 

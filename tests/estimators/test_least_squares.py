@@ -217,7 +217,8 @@ def test_a_search_cut_short_warns_with_the_remedy(data):
 
 def test_many_rows_are_learnt_coarse_to_fine():
     X, y = ordinal(n=600, seed=4)
-    model = LeastSquaresOrdinalGP().fit(X, y)
+    # Of subsets 0 to 5, two lead to another optimum, 0.2 nats lower; the others within 1e-3.
+    model = LeastSquaresOrdinalGP(random_state=2).fit(X, y)
     direct = LeastSquaresOrdinalGP(coarse_to_fine=False).fit(X, y)
     assert [rows for rows, _ in model.fit_.path][-1] == 600 > model.fit_.path[0][0]
     assert model.n_iter_ < direct.n_iter_
