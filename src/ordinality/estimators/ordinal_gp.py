@@ -250,5 +250,5 @@ class OrdinalGP(GaussianProcessClassifier):
                 "have ended where this error is largest. Use inference='ep', or a stronger "
                 "prior of the noise.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )

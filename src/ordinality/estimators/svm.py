@@ -362,7 +362,7 @@ duality_gap_, n_iter_, converged_, link_
                 "too many steps. The best point of those searched is kept. Divide the weights "
                 f"by their mean ({mean:.2g}), or choose smaller C with log_C.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _splits(self, rows: Rows, given: Given) -> list[Any]:
