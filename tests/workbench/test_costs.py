@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from ordinality._compile import loop, watch
 from ordinality.workbench import (
     BASELINES,
     COSTS,
@@ -21,6 +22,7 @@ from ordinality.workbench import (
     model,
     study_of,
 )
+from ordinality.workbench.costs import processor_time
 
 WINE = Size(rows=72, columns=21, levels=5)
 
@@ -144,3 +146,14 @@ def test_progress_names_the_model_and_the_fold_and_how_much_is_done(problem):
     assert shares[0] == 0.0
     assert np.all(np.diff(shares) > 0)
     assert shares[-1] < 1.0
+
+
+def test_compiling_is_not_charged_to_a_model():
+    made = {}
+    exec("def half(x):\n    return 0.5 * x", made)  # no source file, so nothing is cached
+    half = loop(made["half"])
+    assert half.compiled is not None  # numba is imported by now
+    with watch(lambda: None) as compiling, processor_time() as spent:
+        half(3.0)
+    assert compiling.seconds > 0.0
+    assert spent.seconds < compiling.seconds

@@ -7,6 +7,7 @@ prints passes through this module, which shows such characters as escapes (``\x1
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from ordinality._compile import watch
 from ordinality._text import ACTIVE, visible
 
 if TYPE_CHECKING:
@@ -143,14 +145,27 @@ def progress(words: str) -> Iterator[Callable[[str, float], None]]:
     """Show how far the work is; yields ``tick(what, share)``, to be called before each part.
 
     A terminal gets a bar, with what is being done and the time left. Elsewhere, as in a log
-    file, long work gets plain lines.
+    file, long work gets plain lines. If code has to be compiled, a line says so.
     """
     from rich.console import Console
 
     console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _Lines(words)
-        return
+    with watch(_say_that_code_is_compiled):
+        if console.is_terminal:
+            with _bar(words, console) as tick:
+                yield tick
+        else:
+            yield _Lines(words)
+
+
+@functools.cache  # once in a process
+def _say_that_code_is_compiled() -> None:
+    say(["Compiling code for this machine. This takes some seconds, once after installation."])
+
+
+@contextmanager
+def _bar(words: str, console: Console) -> Iterator[Callable[[str, float], None]]:
+    """A progress bar in a terminal."""
     from rich.progress import (
         BarColumn,
         Progress,

@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ordinality._compile import watch
+
 __all__ = ["COSTS", "Cost", "Size", "Spent", "processor_time"]
 
 
@@ -93,6 +95,8 @@ class Spent:
 def processor_time() -> Iterator[Spent]:
     """Measure a block in processor seconds of this process. The only clock of the workbench.
 
+    Compiling is left out: it happens once on a machine, and is not the cost of a model.
+
     Examples
     --------
     >>> with processor_time() as spent:
@@ -101,7 +105,8 @@ def processor_time() -> Iterator[Spent]:
     True
     """
     spent, began = Spent(), time.process_time()
-    try:
-        yield spent
-    finally:
-        spent.seconds = time.process_time() - began
+    with watch(lambda: None) as compiling:
+        try:
+            yield spent
+        finally:
+            spent.seconds = time.process_time() - began - compiling.seconds
