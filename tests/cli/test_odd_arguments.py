@@ -65,7 +65,7 @@ def test_a_hint_about_a_column_is_no_command_to_run(run, tmp_path):
 def test_a_file_that_exists_is_refused_with_the_option_that_replaces_it(run, fitted, trial):
     done = run("predict", fitted[0], trial, "--out", trial)
     assert done.exit_code == 2
-    assert done.stderr.endswith("exists; add --force to replace it.\n")
+    assert done.stderr.endswith("exists; --force replaces it.\n")
 
 
 @pytest.mark.parametrize("models", ["", "linear", "linear,linear"])

@@ -118,7 +118,8 @@ def test_a_report_of_hostile_data_is_html(run, table, options):
     assert not ACTIVE.search(page)
 
 
-def test_an_internal_error_is_a_traceback_without_control_characters():
+def test_an_internal_error_is_a_traceback_without_control_characters(tmp_path):
+    (tmp_path / EVIL).touch()
     code = (
         "import ordinality.cli as cli, ordinality.persist as persist\n"
         "def fail(path): raise RuntimeError(path)\n"
@@ -126,14 +127,15 @@ def test_an_internal_error_is_a_traceback_without_control_characters():
         "cli.main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, "info", EVIL], capture_output=True, text=True, timeout=60
-    )
+        [sys.executable, "-c", code, "info", EVIL],
+        capture_output=True, text=True, timeout=60, cwd=tmp_path,
+    )  # fmt: skip
     assert done.returncode == 1
     assert r"RuntimeError: \x1b[2J" in done.stderr
     assert not ACTIVE.search(done.stderr)
 
 
-def test_warnings_are_sentences(monkeypatch):
+def test_warnings_are_sentences(monkeypatch, tmp_path):
     import warnings
 
     from ordinality import persist
@@ -145,5 +147,6 @@ def test_warnings_are_sentences(monkeypatch):
     monkeypatch.setattr(persist, "metadata", warned)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        done = CliRunner().invoke(main, ["info", "a"])
+        (tmp_path / "a.skops").touch()
+        done = CliRunner().invoke(main, ["info", str(tmp_path / "a.skops")])
     assert done.stderr.splitlines() == [r"Warning: old file \x1b[2J\u202e", "Error: no"]

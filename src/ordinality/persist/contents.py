@@ -321,6 +321,9 @@ def check_object(value: Any, sizes: Sizes) -> None:
     if isinstance(value, BaseEstimator):
         parameters = inspect.signature(type(value)).parameters
         specs = {**{name: setting for name in parameters if name not in specs}, **specs}
+    for name, parameter in inspect.signature(type(value)).parameters.items():
+        if parameter.default is not inspect.Parameter.empty:  # it may be newer than the file
+            vars(value).setdefault(name, parameter.default)
     _check_names(vars(value), specs)
     for name, spec in specs.items():
         name = name.removesuffix("?")
