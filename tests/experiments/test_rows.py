@@ -85,3 +85,10 @@ def test_map_by_evidence_alone_with_the_factor_has_every_printed_digit(data_dir,
 def test_the_stored_rows_have_the_printed_digits_too(name):
     found = as_published(name, Store(RESULTS / "equal-length.jsonl").rows())
     assert digits(found) == PRINTED[name]
+
+
+def test_map_does_not_follow_an_evidence_that_is_not_credible(data_dir, tmp_path):
+    # By the evidence alone Laplace's is highest at almost no noise on some partitions.
+    spec, store = specs.get("gpor/table-2"), Store(tmp_path / "equal-length.jsonl")
+    run(spec, store, cells=list(spec.cells(["triazines_5"], ["map-published"])))
+    assert all(abs(entry.away) <= 0.5 for entry in as_published("triazines_5", store.rows()))

@@ -11,14 +11,19 @@ from ordinality.gp.ascent import Outlook, climb, curvature, refine
 WIDE = np.array([[-10.0, 10.0], [-10.0, 10.0]])
 
 
-def evaluated(function, settled=True):
+def evaluated(function, settled=True, credible=lambda theta: True):
     """`function` of theta (value and gradient) as the climbs call it, recording its calls."""
 
     def evaluate(theta, start=None):
         value, gradient = function(theta)
         calls.append((theta, value, start))
         return SimpleNamespace(
-            theta=theta, value=value, gradient=gradient, start=len(calls), settled=settled
+            theta=theta,
+            value=value,
+            gradient=gradient,
+            start=len(calls),
+            settled=settled,
+            credible=credible(theta),
         )
 
     calls = []
@@ -212,3 +217,20 @@ def test_a_search_gives_up_when_a_tenth_of_its_evaluations_did_not_settle():
     evaluate, calls = evaluated(valley, settled=False)
     refine(evaluate, Outlook(np.array([-1.2, 1.0]), np.eye(2)), WIDE, 60, 1e-12)
     assert len(calls) == 7
+
+
+def test_a_search_does_not_end_where_its_criterion_is_not_credible():
+    def slope(theta):  # rises to the right without end
+        return float(theta.sum()), np.ones(1)
+
+    evaluate, _ = evaluated(slope, credible=lambda theta: theta[0] < 2.0)
+    box = np.array([[-10.0, 10.0]])
+    ascent = climb(evaluate, np.zeros(1), box, np.ones(1), 60, 1e-6)
+    assert ascent.best.credible
+    assert 1.0 < ascent.best.theta[0] < 2.0
+
+
+def test_a_search_leaves_a_start_that_is_not_credible_for_any_that_is():
+    evaluate, _ = evaluated(valley, credible=lambda theta: theta[0] > -1.0)
+    ascent = climb(evaluate, np.array([-1.2, 1.0]), WIDE, np.ones(2), 60, 1e-12)
+    assert ascent.best.credible

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.optimize import minimize
 
-__all__ = ["Ascent", "Outlook", "climb", "curvature", "refine"]
+__all__ = ["Ascent", "Outlook", "climb", "curvature", "rank", "refine"]
 
 
 class _Evaluated(Protocol):
@@ -29,6 +29,8 @@ class _Evaluated(Protocol):
     def start(self) -> Any: ...
     @property
     def settled(self) -> bool: ...
+    @property
+    def credible(self) -> bool: ...
 
 
 _Evaluate = Callable[..., Any]
@@ -73,7 +75,7 @@ class _ExhaustedError(Exception):
 
 @dataclass(frozen=True)
 class _Refused:
-    """A theta at which the criterion cannot be computed."""
+    """A theta at which the criterion cannot be computed, or must not be believed."""
 
     theta: np.ndarray
     value: float
@@ -89,6 +91,7 @@ class _Recorder:
         self.best: Any = None
         self.count = 0
         self.unsettled = 0
+        self.walled = False  # whether it came where the criterion is not credible
 
     def spent(self, max_evaluations: int) -> bool:
         """Whether evaluations are used up, or too many of them were no good."""
@@ -110,12 +113,23 @@ class _Recorder:
         except FloatingPointError:
             if self.best is None:  # the very start: the caller must hear of it
                 raise
-            # A wall that a line search walks back from; finite, for it interpolates.
-            return _Refused(theta, self.best.value - 1e6, np.zeros_like(theta))
+            return self._wall(theta)
         self.unsettled += not found.settled
-        if self.best is None or found.value > self.best.value:
+        if self.best is None or rank(found) > rank(self.best):
             self.best = found
-        return found
+        if found.credible >= self.best.credible:
+            return found
+        self.walled = True
+        return self._wall(theta)
+
+    def _wall(self, theta: np.ndarray) -> _Refused:
+        """What a line search walks back from; finite, for it interpolates."""
+        return _Refused(theta, self.best.value - 1e6, np.zeros_like(theta))
+
+
+def rank(found: _Evaluated) -> tuple[bool, float]:
+    """What makes one evaluation better than another: first that it is credible."""
+    return found.credible, found.value
 
 
 def climb(
@@ -144,7 +158,7 @@ def climb(
     for within in (near, box):
         if left > 0:
             found = hill.climbed(theta, within, left)
-            best = max(best, found, key=lambda ascent: ascent.best.value)
+            best = max(best, found, key=lambda ascent: rank(ascent.best))
             theta, left = found.best.theta, left - found.n_evaluations
     return replace(best, n_evaluations=max_evaluations - left)
 
@@ -188,7 +202,9 @@ class _Hill:
             )  # fmt: skip
         except _ExhaustedError:
             return record.ascent(converged=False)
-        return record.ascent(converged=bool(result.success) or small_steps >= 2)
+        # Where belief ends the search is over, as it is at an end of the box.
+        done = bool(result.success) or small_steps >= 2 or record.walled
+        return record.ascent(converged=done)
 
 
 def curvature(evaluate: _Evaluate, at: _Evaluated, box: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ from .hyperpriors import Hyperprior
 from .inference import Approximation
 from .kernels import Kernel
 from .labels import Labels
-from .laplace import laplace
+from .laplace import laplace, sound
 from .likelihoods import Likelihood
 from .variational import variational
 
@@ -44,6 +44,7 @@ class Evaluation:
     gradient: np.ndarray
     criterion: float
     approximation: Approximation
+    credible: bool = True  # whether the criterion is what it approximates, about
 
     @property
     def start(self) -> np.ndarray:
@@ -151,7 +152,15 @@ class Problem:
         if self.prior is not None:
             total += self.prior.value(theta)
             gradient += self.prior.gradient(theta)
-        return Evaluation(theta, total, gradient, value, replace(a, d_kernel=None))
+        a = replace(a, d_kernel=None)
+        return Evaluation(theta, total, gradient, value, a, self._credible(likelihood, a))
+
+    def _credible(self, likelihood: Likelihood, a: Approximation) -> bool:
+        """Whether the evidence may guide a search: Laplace's is wrong where noise is small."""
+        checked = self.engine == "laplace" and self.criterion == "evidence"
+        if not checked or not isinstance(self.design, Direct):
+            return True
+        return sound(likelihood, self.y, self.weights, a)
 
     def _settled(
         self, K: np.ndarray, likelihood: Likelihood, start: np.ndarray | None, gradient: bool

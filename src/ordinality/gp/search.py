@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 
 from .arrays import workspace
-from .ascent import Ascent, Outlook, climb, curvature, refine
+from .ascent import Ascent, Outlook, climb, curvature, rank, refine
 from .hyperpriors import Hyperprior
 
 __all__ = ["Fit", "Learnable", "maximise", "scattered"]
@@ -138,7 +138,7 @@ def maximise(
 
     with hold(len(first.y)):
         ascents = list(mapper(search, [problem.theta, *starts]))
-    best = max(ascents, key=lambda ascent: ascent.best.value)
+    best = max(ascents, key=lambda ascent: rank(ascent.best))
     path = [(len(first.y), sum(ascent.n_evaluations for ascent in ascents))]
     for coarse, fine in pairwise(levels):
         with hold(len(coarse.y)), workspace():
@@ -194,7 +194,7 @@ def _finished(
     left = max(max_evaluations - rough.n_evaluations, 1)
     evaluate = _told(problem, tell)
     there = refine(evaluate, rough.outlook, box, left, gain)
-    if there.best.value >= rough.best.value - gain:
+    if rank(there.best) >= (rough.best.credible, rough.best.value - gain):
         return there
     back = evaluate(rough.best.theta, rough.best.start)
     return replace(there, best=back, n_evaluations=there.n_evaluations + 1)

@@ -203,7 +203,7 @@ _PROCESSES: dict[str, Layout] = {
     },
     "Evaluation": {
         "theta": floats("t"), "value": _VALUE, "gradient": floats("t", nan=True, infinite=True),
-        "criterion": _VALUE, "approximation": part("Approximation", m="m"),
+        "criterion": _VALUE, "approximation": part("Approximation", m="m"), "credible": flag,
     },
     "LeastSquares": {
         "X": floats("n", "p", nan=True, low=-1e300, high=1e300),
