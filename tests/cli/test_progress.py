@@ -49,6 +49,14 @@ def test_a_long_model_gets_a_line_every_ten_seconds(capsys, clock):
     assert said[-1].endswith(" s left")
 
 
+def test_counting_is_one_piece_of_work(capsys, clock):
+    with progress("gpor/table-2") as tick:
+        for cell in range(30):
+            tick(f"{cell} of 30 cells done", cell / 30)
+            clock[0] += 1.0
+    assert len(lines(capsys)) == 3
+
+
 def test_every_model_that_takes_a_while_is_named(capsys, clock):
     with progress("fitting") as tick:
         for i, name in enumerate(["gp", "linear", "boost"]):

@@ -201,7 +201,7 @@ class _Lines:
         self.began = self.last = time.monotonic()
 
     def __call__(self, what: str, share: float) -> None:
-        now, subject = time.monotonic(), what.partition(",")[0]
+        now, subject = time.monotonic(), what.partition(",")[0].strip("0123456789")
         if now - self.last < (self.SOON if subject != self.subject else self.OFTEN):
             return
         self.last, self.subject = now, subject
