@@ -205,7 +205,8 @@ class _Lines:
         if now - self.last < (self.SOON if subject != self.subject else self.OFTEN):
             return
         self.last, self.subject = now, subject
-        left = (now - self.began) * (1 - share) / share if share else None
+        # Before that, loading and compiling would be taken for the pace of the work.
+        left = (now - self.began) * (1 - share) / share if share >= 0.05 else None
         more = "" if left is None else f"; about {_duration(left)} left"
         say([f"{self.words}: {what}{more}"])
 
