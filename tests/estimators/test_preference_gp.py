@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -368,3 +369,24 @@ def test_restarts_do_not_find_less(study, fitted):
     again = PreferenceGP(study.X, restarts=2, random_state=1, n_jobs=2)
     again.fit(study.pairs[:M], study.answers[:M])
     assert again.fit_.best.value >= fitted.fit_.best.value - 1e-3
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("inference", ["ep", "laplace", "variational"])
+@pytest.mark.parametrize("weight", [1e9, 1e12, 1e15])
+@pytest.mark.parametrize("hyperprior", ["weak", None])
+def test_enormous_weights_end_in_a_model_or_in_a_sentence(inference, weight, hyperprior):
+    model = PreferenceGP(
+        items=2, ties=True, link="logit", inference=inference, hyperprior=hyperprior
+    )
+    for answers in ([-1, 0], [1, 0, 0], [-1, 0, 1]):
+        pairs, said = np.tile([0, 1], (len(answers), 1)), ""
+        try:
+            model.fit(pairs, answers, sample_weight=np.full(len(answers), weight))
+        except ValueError as refusal:
+            said = str(refusal)
+        if said:
+            assert weight == 1e15
+            assert re.match(r"sample weights reach \d\.0e\+15, .* divide the weights", said)
+        else:
+            assert np.isclose(model.predict_proba([[0, 1]]).sum(), 1.0)

@@ -42,6 +42,21 @@ class Learner:
         return scattered(problem, self.restarts, rng)
 
     def _learn(self, problem: Any, coarse_to_fine: bool) -> Fit[Any]:
+        """Search for the best parameters; what cannot be computed at their start is refused."""
+        try:
+            return self._searched(problem, coarse_to_fine)
+        except FloatingPointError as wrong:
+            most = float(np.max(problem.weights))
+            if most <= _HEAVY:
+                raise ValueError(
+                    f"the model cannot be computed where learning starts: {wrong}"
+                ) from wrong
+            raise ValueError(
+                f"sample weights reach {most:.1e}, and that many copies of a row leave no "
+                "digits for anything else; divide the weights by their mean."
+            ) from wrong
+
+    def _searched(self, problem: Any, coarse_to_fine: bool) -> Fit[Any]:
         n, log = len(problem.y), FitLog(self)
         if self.optimizer is None:
             with one_pool(n):

@@ -162,8 +162,8 @@ TIME = """\
 
 What the papers say about time, and the processor seconds of our rows: mean over sets and
 partitions of one cell, which is everything from the training rows to the errors on the test
-rows. The cell of an SVM holds a search for each error, whose coarse grid is shared. Rows that were computed before
-processor time was kept hold seconds of the clock on the wall.
+rows. The cell of an SVM holds a search for each error; they share the coarse grid. Rows that
+were computed before processor time was kept hold seconds of the clock on the wall.
 """
 
 

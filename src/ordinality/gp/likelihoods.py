@@ -187,6 +187,8 @@ class Ordinal:
         lower, upper = self._interval(y)
         if self.link == "probit" and power is None:
             return Jet(_math.blurred_jets(lower, upper, mean, var, self.noise))
+        if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(var))):
+            raise FloatingPointError("the latent values are not finite; lower the weights.")
         power = np.ones(len(y)) if power is None else power
         check_shape(lower.shape, mean=mean, var=var, power=power)
         link = _LINKS[self.link]
