@@ -37,6 +37,9 @@ def test_an_odd_value_is_refused_by_the_name_of_its_option(run, table, options, 
     assert done.stdout == ""
 
 
+@pytest.mark.skipif(
+    int(polars.__version__.partition(".")[0]) < 2, reason="polars 1 reads no such integers"
+)
 def test_groups_may_be_integers_of_thirty_digits(run, table):
     options = ["--target", "y", "--model", "linear", "--group", "g", "--folds", 4]
     done = run("fit", table, *options)

@@ -217,12 +217,13 @@ def test_a_search_cut_short_warns_with_the_remedy(data):
 
 def test_many_rows_are_learnt_coarse_to_fine():
     X, y = ordinal(n=600, seed=4)
-    # Of subsets 0 to 5, two lead to another optimum, 0.2 nats lower; the others within 1e-3.
-    model = LeastSquaresOrdinalGP(random_state=2).fit(X, y)
+    models = [LeastSquaresOrdinalGP(random_state=seed).fit(X, y) for seed in range(6)]
     direct = LeastSquaresOrdinalGP(coarse_to_fine=False).fit(X, y)
-    assert [rows for rows, _ in model.fit_.path][-1] == 600 > model.fit_.path[0][0]
-    assert model.n_iter_ < direct.n_iter_
-    assert model.fit_.best.value > direct.fit_.best.value - 0.05  # nats
+    assert [rows for rows, _ in models[0].fit_.path][-1] == 600 > models[0].fit_.path[0][0]
+    assert max(model.n_iter_ for model in models) < direct.n_iter_
+    lost = [direct.fit_.best.value - model.fit_.best.value for model in models]  # nats
+    assert np.median(lost) < 0.05
+    assert max(lost) < 0.3  # two of these subsets lead to another optimum, 0.2 lower
 
 
 def test_it_agrees_with_expectation_propagation_where_both_are_sure():

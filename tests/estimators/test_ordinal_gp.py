@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import re
 import warnings
 
 import numpy as np
@@ -354,9 +353,12 @@ def test_learning_from_weights_over_18_decades_is_bounded_and_says_why(n):
     y = np.digitize(np.sin(2 * X[:, 0]) + X[:, 1] + 0.4 * rng.normal(size=n), [-0.6, 0.6])
     weights = 10.0 ** rng.uniform(-9, 9, n)
     model = OrdinalGP(max_evaluations=30)
-    message = re.escape(f"Sample weights reach {weights.max():.1e}")
-    with pytest.warns(ConvergenceWarning, match=message):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         model.fit(X, y, sample_weight=weights)
+    # Whether the last engine settles is a matter of rounding; if it does not, this is why.
+    said = [str(w.message) for w in caught if w.category is ConvergenceWarning]
+    assert model.converged_ or f"Sample weights reach {weights.max():.1e}" in said[0]
     assert model.n_iter_ < 20  # of 30: at most 3 may be of an engine that did not settle
     assert np.all(np.isfinite(model.predict_proba(X)))
 

@@ -259,3 +259,14 @@ def test_expected_log_moves_with_the_variance_by_half_the_curvature(link, case, 
     assert (there - back)[0] / (2 * h) == pytest.approx(
         half_curvature, rel=1e-6, abs=10 * rounding
     )
+
+
+@pytest.mark.parametrize("link", [PROBIT, LOGIT])
+def test_a_gaussian_narrower_than_the_rounding_of_its_mean_is_a_point(link):
+    edges = np.array([1e6 - 1.0]), np.array([1e6 + 1.0])
+    mean, var, noise = np.array([1e6]), np.array([1e-24]), 1e-9
+    at = interval_jets(link, *edges, mean, noise)
+    found = log_expected_jets(link, *edges, mean, var, noise, np.ones(1))
+    assert_array_equal(found[:-1], at)
+    assert found[-1] == 1.0
+    assert_array_equal(expected_log_jets(link, *edges, mean, var, noise), at)

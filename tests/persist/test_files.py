@@ -27,6 +27,7 @@ def same(ours, theirs, X):
     np.testing.assert_array_equal(ours.predict_proba(X), theirs.predict_proba(X))
 
 
+@pytest.mark.filterwarnings("ignore:.*was written with scikit-learn")
 def test_a_file_of_format_2_is_read_as_it_was_meant():
     expected = json.loads((FIXTURES / "wine-format-2.json").read_text(encoding="utf-8"))
     model = persist.load(FIXTURES / "wine-format-2.skops")

@@ -41,7 +41,7 @@ def expected_log_jets(link, lower, upper, mean, var, noise):
     x, logw, one = np.empty(_MAX_NODES), np.empty(_MAX_NODES), np.empty(JET)
     for i in range(mean.size):
         sd = math.sqrt(var[i])
-        if sd == 0.0:
+        if _is_point(mean[i], sd):
             point_jet(link, lower[i], upper[i], mean[i], noise, jets[:, i])
             continue
         count = _nodes(lower[i], upper[i], mean[i], sd, sd, noise, x, logw)
@@ -61,7 +61,8 @@ def log_expected_jets(link, lower, upper, mean, var, noise, power):
     x, logw = np.empty(_MAX_NODES), np.empty(_MAX_NODES)
     points = np.empty((_MAX_NODES, JET))
     for i in range(mean.size):
-        if var[i] == 0.0:
+        sd = math.sqrt(var[i])
+        if _is_point(mean[i], sd):
             point_jet(link, lower[i], upper[i], mean[i], noise, jets[:JET, i])
             jets[:JET, i] *= power[i]
             jets[JET, i] = 1.0
@@ -69,7 +70,6 @@ def log_expected_jets(link, lower, upper, mean, var, noise, power):
         mode, width = _tilted_mode(
             link, lower[i], upper[i], mean[i], var[i], noise, power[i], points[0]
         )
-        sd = math.sqrt(var[i])
         count = _nodes(lower[i], upper[i], mode, width, sd, noise, x, logw)
         for j in range(count):
             point_jet(link, lower[i], upper[i], x[j], noise, points[j])
@@ -81,6 +81,12 @@ def log_expected_jets(link, lower, upper, mean, var, noise, power):
             logw[j] += math.log(reference / sd) - 0.5 * ((x[j] - mean[i]) / sd) ** 2
         _tilted_jet(x[:count], logw[:count], points[:count], var[i], jets[:, i])
     return jets
+
+
+@loop
+def _is_point(mean, sd):
+    """Whether a Gaussian has no width beside the rounding of its mean."""
+    return mean - _REACH * sd == mean + _REACH * sd
 
 
 @loop

@@ -111,9 +111,10 @@ FACTOR = (
     "by the error function, without dividing its argument by the root of two, would do this."
 )
 SPURIOUS = (
-    "MAP by the evidence alone fails on some partitions of triazines: there Laplace's evidence "
-    "is highest at almost no noise and a very short length scale, where nothing is learnt. The "
-    "published errors show no such fits, so that the authors' search must have ended elsewhere."
+    "Laplace's evidence is not credible where the noise is small beside the spread of the "
+    "posterior, and on some partitions of triazines it is highest there, at a very short "
+    "length scale where nothing is learnt. The search for MAP ends before that. The published "
+    "errors show no such fits either."
 )
 DIABETES = (
     "On diabetes with ten levels all methods have much lower errors than published, which is "
