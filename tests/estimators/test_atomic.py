@@ -193,7 +193,7 @@ def test_a_refit_that_fails_leaves_the_old_model_whole(name):
         else:
             model = fitted(name, 0)
             attributes = dict(vars(model))
-    assert failed >= 4
+    assert failed >= 3  # later Pythons inline comprehensions: fewer calls to fail at
     refit(model, new)
     assert_same(predictions(model, new[0]), predictions(fresh, new[0]))
 

@@ -19,6 +19,9 @@ ABOUT, SCHEMA = "ordinality.json", "schema.json"
 # No member of a saved model packs better than this: schemas reach a factor of about 60.
 LARGEST_RATIO, UNSUSPICIOUS = 400, 2**24
 LARGEST_FILE, LARGEST_TEXT = 2**34, 2**28  # bytes once unpacked: all members; one of text
+# Of a schema; that of a pipeline with a table of encoders has 24. skops follows a schema by calls, and how
+# many of them fit on the stack differs from one Python to the next.
+DEEPEST = 200
 
 
 def opened(file: BinaryIO, name: str) -> zipfile.ZipFile:
@@ -70,7 +73,26 @@ def read_json(archive: zipfile.ZipFile, member: str, name: str) -> dict[str, Any
         raise damaged(name, error) from None
     if not isinstance(found, dict):
         raise ModelFileError(f"{name} is corrupt: {member} holds no description of a model.")
+    if _too_deep(found):
+        raise ModelFileError(
+            f"{name} is not valid: {member} is nested too deeply, as no saved model is."
+        )
     return found
+
+
+def _too_deep(value: Any) -> bool:
+    """Whether lists and dicts lie within each other more often than `DEEPEST`."""
+    inside = [value]
+    for _ in range(DEEPEST):
+        inside = [
+            part
+            for outer in inside
+            for part in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(part, dict | list)
+        ]
+        if not inside:
+            return False
+    return True
 
 
 def members(archive: zipfile.ZipFile, name: str) -> dict[str, bytes]:
