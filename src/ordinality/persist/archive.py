@@ -19,8 +19,8 @@ ABOUT, SCHEMA = "ordinality.json", "schema.json"
 # No member of a saved model packs better than this: schemas reach a factor of about 60.
 LARGEST_RATIO, UNSUSPICIOUS = 400, 2**24
 LARGEST_FILE, LARGEST_TEXT = 2**34, 2**28  # bytes once unpacked: all members; one of text
-# Of a schema; that of a pipeline with a table of encoders has 24. skops follows a schema by calls, and how
-# many of them fit on the stack differs from one Python to the next.
+# Of a schema; that of a pipeline with a table of encoders has 24. skops follows a schema by
+# calls, and how many of them fit on the stack differs from one Python to the next.
 DEEPEST = 200
 
 
