@@ -1,10 +1,11 @@
-r"""Text from data, made safe to print: control characters shown as escapes such as ``\x1b``."""
+r"""Text from outside: control characters shown as escapes (``\x1b``), and JSON not too deep."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
-__all__ = ["ACTIVE", "visible"]
+__all__ = ["ACTIVE", "nested_deeper", "visible"]
 
 # Characters that act on a terminal or cannot be encoded: C0, DEL and C1 controls, line and
 # paragraph separators, overrides and isolates of the writing direction, lone surrogates.
@@ -25,3 +26,24 @@ def visible(text: str, keep: str = "") -> str:
         return character if character in keep else character.encode("unicode_escape").decode()
 
     return ACTIVE.sub(shown, text)
+
+
+def nested_deeper(value: Any, levels: int) -> bool:
+    """Whether lists and dicts of parsed JSON lie within each other more than so many times.
+
+    Examples
+    --------
+    >>> nested_deeper({"a": [[1]]}, 3), nested_deeper({"a": [[1]]}, 2)
+    (False, True)
+    """
+    inside = [value]
+    for _ in range(levels):  # not recursive: the data decide how deep this goes
+        inside = [
+            part
+            for outer in inside
+            for part in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(part, dict | list)
+        ]
+        if not inside:
+            return False
+    return True

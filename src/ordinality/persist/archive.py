@@ -10,6 +10,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from ordinality._text import nested_deeper
+
 from .trust import ModelFileError
 
 __all__ = ["ABOUT", "SCHEMA", "check_arrays", "damaged", "members", "opened", "read_json"]
@@ -73,26 +75,11 @@ def read_json(archive: zipfile.ZipFile, member: str, name: str) -> dict[str, Any
         raise damaged(name, error) from None
     if not isinstance(found, dict):
         raise ModelFileError(f"{name} is corrupt: {member} holds no description of a model.")
-    if _too_deep(found):
+    if nested_deeper(found, DEEPEST):
         raise ModelFileError(
             f"{name} is not valid: {member} is nested too deeply, as no saved model is."
         )
     return found
-
-
-def _too_deep(value: Any) -> bool:
-    """Whether lists and dicts lie within each other more often than `DEEPEST`."""
-    inside = [value]
-    for _ in range(DEEPEST):
-        inside = [
-            part
-            for outer in inside
-            for part in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(part, dict | list)
-        ]
-        if not inside:
-            return False
-    return True
 
 
 def members(archive: zipfile.ZipFile, name: str) -> dict[str, bytes]:

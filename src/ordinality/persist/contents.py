@@ -93,7 +93,7 @@ def floats(
     ``infinite`` lifts the bounds; ``increasing`` concerns the last axis, equal neighbours
     allowed; ``proba`` asks rows to sum to one.
     """
-    low, high = (0.0, 1.0 + 1e-9) if proba else (low, high)
+    low, high = (0.0, 1.0 + 1e-9) if proba else (low, high)  # a sum of K roundings
 
     def check(value: Any, sizes: Sizes) -> None:
         _array(value, "f", shape, sizes)

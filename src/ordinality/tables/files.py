@@ -15,6 +15,8 @@ from typing import Any
 
 import narwhals as nw
 
+from ordinality._text import nested_deeper
+
 from .compression import GZIP, refuse_size, unpacked
 from .delimited import decoded, frame_of_text
 from .frames import Table, TableError, nearest
@@ -240,7 +242,7 @@ def _object(line: str, number: int, source: str) -> dict[str, Any]:
                 f"{source} holds {line.strip()[:20]!r} in line {number}; every line must hold "
                 'one JSON object, such as {"dose": 1.5, "effect": "none"}.'
             )
-        if _too_deep(row):
+        if nested_deeper(row, NESTED):
             raise RecursionError
     except (json.JSONDecodeError, RecursionError) as problem:
         reason = getattr(problem, "msg", "nested too deeply")
@@ -259,21 +261,6 @@ def _integer(digits: str) -> int | float:
 
 
 DECODER = json.JSONDecoder(parse_int=_integer)
-
-
-def _too_deep(row: dict[str, Any]) -> bool:
-    """Whether lists and objects are nested so deeply that the row is no row of a table."""
-    inner: list[Any] = [row]
-    for _ in range(NESTED):
-        inner = [
-            cell
-            for part in inner
-            for cell in (part.values() if isinstance(part, dict) else part)
-            if isinstance(cell, dict | list)
-        ]
-        if not inner:
-            return False
-    return True
 
 
 def _refuse_surrogates(row: dict[str, Any], number: int, source: str) -> None:
