@@ -25,11 +25,11 @@ from scipy.linalg import lapack
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from ordinality.estimators._threads import one_pool
-from ordinality.gp.arrays import workspace
 from ordinality.gp.evidence import Evaluation, Problem
-from ordinality.gp.kernels import Gaussian
 from ordinality.gp.least_squares import LeastSquares, Score
 from ordinality.gp.likelihoods import Ordinal
+from ordinality.kernels.base import workspace
+from ordinality.kernels.stationary import Gaussian
 
 # n < 500, n >= 500: cold, warm
 BARS = {

@@ -33,13 +33,13 @@ import numpy as np
 
 from ordinality import PreferenceSVM
 from ordinality.gp import canonical, forms
-from ordinality.gp.arrays import workspace
 from ordinality.gp.comparisons import Symmetric
 from ordinality.gp.design import Differences
 from ordinality.gp.evidence import ENGINES
-from ordinality.gp.items import PerItem
 from ordinality.gp.likelihoods import Jet
 from ordinality.kernels import Gaussian
+from ordinality.kernels.base import workspace
+from ordinality.kernels.items import PerItem
 
 PLOT = Path(__file__).parent / "results" / "preference_scaling.svg"
 TOL = {"laplace": 1e-9, "ep": 1e-6}

@@ -21,8 +21,8 @@ LAYERS = [
     "_math",
     "levels scales",
     "metrics",
-    "gp boosting svm lowrank",
     "kernels",
+    "gp boosting svm lowrank",
     "estimators",
     "elicitation datasets tables persist display distributed",
     "workbench",
@@ -105,7 +105,8 @@ def test_each_library_is_imported_only_where_it_belongs(path):
     libraries = {module.partition(".")[0] for module, _ in imports(path)}
     for library in libraries & set(HOMES):
         assert room in HOMES[library], f"{room} imports {library}"
-    assert not (room in BELOW_THE_LINE and "sklearn" in libraries), f"{room} imports sklearn"
+    if path != SRC / "kernels" / "foreign.py":  # which asks, late, what a kernel of theirs is
+        assert not (room in BELOW_THE_LINE and "sklearn" in libraries), f"{room} uses sklearn"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)

@@ -12,8 +12,10 @@ from scipy.special import ndtr
 from ordinality.gp.design import Direct
 from ordinality.gp.evidence import ENGINES, Evaluation, Problem
 from ordinality.gp.inference import Approximation
-from ordinality.gp.kernels import Gaussian, Kernel, Linear, Matern
 from ordinality.gp.likelihoods import Ordinal
+from ordinality.kernels.base import Kernel
+from ordinality.kernels.features import Linear
+from ordinality.kernels.stationary import Gaussian, Matern
 
 # So tight that what is left is rounding; Laplace's is a squared decrement.
 TIGHT = {"laplace": 1e-18, "ep": 1e-12, "variational": 1e-12}

@@ -11,11 +11,11 @@ from scipy.special import ndtr
 from scipy.stats import norm
 
 from ordinality.gp.hyperpriors import Hyperprior
-from ordinality.gp.kernels import Gaussian
 from ordinality.gp.least_squares import LeastSquares
 from ordinality.gp.likelihoods import Ordinal
 from ordinality.gp.search import maximise
 from ordinality.kernels import Precomputed
+from ordinality.kernels.stationary import Gaussian
 
 
 def draw(seed, kernel=None, *, n=12, levels=4, weights=None, noise=0.4, slope=1.7):

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array
 
-from ..gp.kernels import Kernel
+from ..kernels.base import Kernel
 from ._scaling import Scaling
 
 __all__ = ["Catalogue", "paired"]

@@ -11,17 +11,18 @@ from sklearn.utils.validation import validate_data
 
 from ..gp.comparisons import Symmetric
 from ..gp.evidence import ENGINES
-from ..gp.kernels import Gaussian, Kernel
 from ..gp.label_model import LabelPredictor, LabelProblem
 from ..gp.labels import Labels
 from ..gp.search import Fit
+from ..kernels.base import Kernel
+from ..kernels.foreign import translate
+from ..kernels.stationary import Gaussian
 from ._label_graphs import GRAPHS, Edges
 from ._learning import Learner
 from ._rankers import LabelRanker
 from ._rows import canonical_order
 from ._scaling import Scaling
 from ._threads import one_pool
-from ._translate import translate
 from ._validation import check_choices, check_positive, check_whole
 
 __all__ = ["LabelRankingModel"]

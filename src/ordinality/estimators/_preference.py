@@ -15,16 +15,17 @@ from ..gp.comparisons import Several, Symmetric
 from ..gp.design import Rows
 from ..gp.evidence import ENGINES, Problem
 from ..gp.favourites import favourites
-from ..gp.items import PerItem
-from ..gp.kernels import Gaussian, Kernel
 from ..gp.likelihoods import Likelihood, Ordinal
 from ..gp.prediction import LatentPredictor
 from ..gp.search import Fit
+from ..kernels.base import Kernel
+from ..kernels.foreign import translate
+from ..kernels.items import PerItem
+from ..kernels.stationary import Gaussian
 from ._answers import Answers, check_pairs, check_places, grades_of
 from ._catalogue import Catalogue
 from ._learning import Learner
 from ._threads import one_pool
-from ._translate import translate
 from ._validation import check_choices, check_positive, check_weights, check_whole
 
 __all__ = ["PreferenceModel", "Utility", "turned"]

@@ -8,15 +8,15 @@ import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..gp.kernels import Kernel
 from ..gp.search import Fit
+from ..kernels.base import Kernel
+from ..kernels.foreign import translate
 from ._atomic import atomic
 from ._learning import Learner
 from ._ordinal import OrdinalClassifier
 from ._rows import canonical_order, first_copies
 from ._scaling import Scaling
 from ._threads import one_pool
-from ._translate import translate
 from ._validation import check_weights, rows_of
 
 __all__ = ["GaussianProcessClassifier"]

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..gp.kernels import Linear
+from ..kernels.features import Linear
 from ..svm.rows import KernelRows
 from ..svm.terms import FORMULATIONS
 from ._atomic import atomic

@@ -14,9 +14,9 @@ import numpy as np
 
 from ordinality import kernels as ours
 
-from ..gp.stationary import exponentials
+from ..kernels.foreign import translate
+from ..kernels.stationary import exponentials
 from ..svm.rows import KernelRows
-from ._translate import translate
 
 __all__ = [
     "NAMES",

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from .. import levels as _levels
-from ..gp.kernels import Gaussian, Kernel
 from ..gp.least_squares import LeastSquares
 from ..gp.likelihoods import Ordinal
 from ..gp.search import Fit
+from ..kernels.base import Kernel
+from ..kernels.stationary import Gaussian
 from ._process import GaussianProcessClassifier
 from ._threads import one_pool
 from ._validation import check_choices, check_positive, check_whole

@@ -10,11 +10,12 @@ import numpy as np
 
 from .. import levels as _levels
 from ..gp.evidence import CRITERIA, ENGINES, Problem
-from ..gp.kernels import Gaussian, Kernel
 from ..gp.laplace import excess
 from ..gp.likelihoods import Ordinal
 from ..gp.posterior import Predictor
 from ..gp.search import Fit
+from ..kernels.base import Kernel
+from ..kernels.stationary import Gaussian
 from ._process import GaussianProcessClassifier
 from ._threads import one_pool
 from ._validation import check_choices, check_positive, check_whole

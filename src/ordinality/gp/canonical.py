@@ -20,7 +20,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from .._compile import loop
-from .arrays import scratch
+from ..kernels.base import scratch
 from .design import Rows
 from .posterior import diagnosis
 

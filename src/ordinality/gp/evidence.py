@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from ..kernels.base import Kernel
 from . import implicit
 from .design import Design, Direct, Rows
 from .ep import ep
 from .hyperpriors import Hyperprior
 from .inference import Approximation
-from .kernels import Kernel
 from .labels import Labels
 from .laplace import laplace, sound
 from .likelihoods import Likelihood

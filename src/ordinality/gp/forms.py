@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import blas, lapack
 
 from .._compile import loop
-from .arrays import scratch
+from ..kernels.base import scratch
 from .canonical import Canonical
 from .design import Design, Rows
 from .labels import Contrasts, Labels

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .arrays import scratch
+from ..kernels.base import scratch
 from .design import Differences, Rows
 from .posterior import diagnosis
 

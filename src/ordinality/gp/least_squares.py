@@ -30,9 +30,8 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from .._compile import loop
-from .arrays import scratch, widened
+from ..kernels.base import Kernel, scratch, widened
 from .hyperpriors import Hyperprior
-from .kernels import Kernel
 from .likelihoods import Ordinal
 from .posterior import Predictor, factorise
 
@@ -87,7 +86,7 @@ class LeastSquares:
     Examples
     --------
     >>> import numpy as np
-    >>> from ordinality.gp.kernels import Gaussian
+    >>> from ordinality.kernels.features import Gaussian
     >>> from ordinality.gp.least_squares import LeastSquares
     >>> from ordinality.gp.likelihoods import Ordinal
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 2])

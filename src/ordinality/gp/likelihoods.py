@@ -25,9 +25,9 @@ import numpy as np
 from .. import _math
 from .._compile import check_shape
 from .._math import JET, LOGIT, PROBIT
+from ..kernels.base import widened
 from ..levels import free_to_thresholds, thresholds_to_free
 from . import quadrature
-from .arrays import widened
 
 __all__ = ["Jet", "Likelihood", "Ordinal"]
 

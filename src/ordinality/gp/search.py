@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
-from .arrays import workspace
+from ..kernels.base import workspace
 from .ascent import Ascent, Outlook, climb, curvature, rank, refine
 from .hyperpriors import Hyperprior
 

@@ -37,15 +37,11 @@ _PLACES = """
     estimators.preference_svm: PreferenceSVM
     estimators.rounded: RoundedRegressor
     estimators.svm: OrdinalSVM OrdinalSVMCV
-    gp.algebra: Constant Product Sum
     gp.comparisons: Several Symmetric
-    gp.correlation: Correlation Precomputed
     gp.design: Direct Rows
     gp.evidence: Evaluation Problem
     gp.hyperpriors: Hyperprior
     gp.inference: Approximation
-    gp.items: PerItem
-    gp.kernels: Foreign Linear Polynomial Spline
     gp.label_model: LabelPredictor LabelProblem Piece=_Piece
     gp.labels: Labels
     gp.least_squares: LeastSquares Score
@@ -53,7 +49,12 @@ _PLACES = """
     gp.posterior: Factor Predictor
     gp.prediction: LatentPredictor
     gp.search: Fit
-    gp.stationary: Gaussian Matern RationalQuadratic
+    kernels.base: Constant Product Sum
+    kernels.features: Linear Polynomial Spline
+    kernels.foreign: Foreign
+    kernels.given: Correlation Precomputed
+    kernels.items: PerItem
+    kernels.stationary: Gaussian Matern RationalQuadratic
     levels: Order
 """
 

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process import kernels as theirs
 
-from ordinality.gp import stationary
 from ordinality.kernels import (
     Constant,
     Foreign,
@@ -21,6 +20,7 @@ from ordinality.kernels import (
     Polynomial,
     RationalQuadratic,
     Spline,
+    stationary,
 )
 
 D = 3

@@ -18,10 +18,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .algebra import Kernel
-from .arrays import BOXES, Array, matrix, square, widened
+from .base import BOXES, Array, Kernel, matrix, square, widened
 
 __all__ = ["NEGLIGIBLE", "PerItem"]
+
 
 #: A variance that hardly matters: effects of a tenth of the spread of the features' utility.
 NEGLIGIBLE = 0.01
@@ -45,7 +45,7 @@ class PerItem(Kernel):
     Examples
     --------
     >>> import numpy as np
-    >>> from ordinality.gp.items import PerItem
+    >>> from .items import PerItem
     >>> from ordinality.kernels import Constant
     >>> items = np.array([[0.3, 0], [0.3, 1], [0.3, -1]])
     >>> PerItem(Constant(2.0), 0.5)(items, items)

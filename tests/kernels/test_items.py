@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ordinality.gp.items import NEGLIGIBLE, PerItem
 from ordinality.kernels import Gaussian, Linear
+from ordinality.kernels.items import NEGLIGIBLE, PerItem
 
 RNG = np.random.default_rng(0)
 FEATURES = RNG.normal(size=(6, 2))

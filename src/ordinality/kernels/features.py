@@ -1,40 +1,20 @@
-"""Covariance functions: value, diagonal, and the pullback of dL/dK to log parameters.
-
-`algebra` says what a kernel is and how kernels add and multiply; `stationary` holds those of a
-distance, `correlation` those of incomplete rows and given matrices. Here are the kernels of
-products of features, and the wrapper of kernels that are not ours.
+"""Kernels of products of features, and the spline.
 
 Rasmussen & Williams (2006), chapter 4; Wahba (1990), chapter 1, for the spline.
+
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ordinality.gp.algebra import Constant, Kernel, Product, Sum
-from ordinality.gp.arrays import Array, matrix, square
-from ordinality.gp.correlation import Correlation, Precomputed
-from ordinality.gp.stationary import Gaussian, Matern, RationalQuadratic, symmetric
+from .base import Array, Kernel, matrix, square
+from .stationary import symmetric
 
-__all__ = [
-    "Constant",
-    "Correlation",
-    "Foreign",
-    "Gaussian",
-    "Kernel",
-    "Linear",
-    "Matern",
-    "Polynomial",
-    "Precomputed",
-    "Product",
-    "RationalQuadratic",
-    "Spline",
-    "Sum",
-]
+__all__ = ["Linear", "Polynomial", "Spline"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -201,102 +181,3 @@ def _spline(X: Array, Y: Array) -> Array:
         a /= 6.0
         K += a
     return K
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Foreign(Kernel):
-    """A kernel object of scikit-learn's make, with its own parameters, bounds and gradient.
-
-    Works for anything with ``kernel(X, Y=None, eval_gradient=False)``, ``diag``, ``theta``,
-    ``bounds`` and ``clone_with_theta``. Its gradient is an n x n x n_theta array, so a kernel
-    of ours, where there is one, needs less memory and time. Parameters it holds fixed stay so.
-
-    Parameters
-    ----------
-    kernel : object
-        Never modified.
-
-    Examples
-    --------
-    >>> from sklearn.gaussian_process.kernels import ExpSineSquared
-    >>> from ordinality.kernels import Foreign
-    >>> Foreign(ExpSineSquared(periodicity=2.0)).theta_names
-    ['length_scale', 'periodicity']
-    """
-
-    kernel: Any
-
-    def __post_init__(self) -> None:
-        wanted = ("__call__", "diag", "theta", "bounds", "clone_with_theta")
-        lacking = [name for name in wanted if not hasattr(self.kernel, name)]
-        if isinstance(self.kernel, type):
-            raise TypeError(f"got the class {self.kernel.__name__}; wanted an instance of it.")
-        if lacking:
-            raise TypeError(
-                f"{self.kernel!r} is not a kernel object: it lacks {', '.join(lacking)}; "
-                "wanted a kernel of ordinality.kernels or of scikit-learn."
-            )
-
-    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
-        X = matrix(X)
-        K = np.asarray(self.kernel(X) if Y is None else self.kernel(X, matrix(Y)), np.float64)
-        wanted = (len(X), len(X) if Y is None else len(matrix(Y)))
-        if K.shape != wanted:
-            raise ValueError(
-                f"{self.kernel!r} gave an array of shape {K.shape}, but the covariance of "
-                f"these rows is {wanted}; pass a kernel that returns one matrix."
-            )
-        if Y is not None:
-            return np.array(K, order="C")
-        K = 0.5 * (K + K.T)
-        np.fill_diagonal(K, self.diag(X))
-        return K
-
-    def diag(self, X: ArrayLike) -> Array:
-        return np.array(self.kernel.diag(matrix(X)), dtype=np.float64)
-
-    def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
-        X = matrix(X)
-        G = square(G, len(X))
-        if not self.n_theta:
-            return np.zeros(0)
-        _, derivatives = self.kernel(X, eval_gradient=True)
-        return np.einsum("ij,ijt->t", G, derivatives)
-
-    @property
-    def theta(self) -> Array:
-        return np.array(self.kernel.theta, dtype=np.float64)
-
-    def with_theta(self, theta: ArrayLike) -> Self:
-        return type(self)(self.kernel.clone_with_theta(self._fitting(theta)))
-
-    @property
-    def theta_kinds(self) -> tuple[str, ...]:
-        return ("foreign",) * len(self.theta)
-
-    @property
-    def theta_names(self) -> list[str]:
-        names: list[str] = []
-        for known in getattr(self.kernel, "hyperparameters", ()):
-            if not known.fixed:
-                entries = [f"{known.name}[{i}]" for i in range(known.n_elements)]
-                names += entries if known.n_elements > 1 else [known.name]
-        if len(names) == self.n_theta:
-            return names
-        return [f"theta[{i}]" for i in range(self.n_theta)]
-
-    @property
-    def bounds(self) -> Array:
-        return np.array(self.kernel.bounds, dtype=np.float64).reshape(-1, 2)
-
-    def feature_relevance(self, d: int) -> Array:
-        return np.full(d, np.nan)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Foreign) and bool(self.kernel == other.kernel)
-
-    def __hash__(self) -> int:
-        return hash((type(self.kernel), self.theta.tobytes()))
-
-    def __repr__(self) -> str:
-        return f"Foreign({self.kernel!r})"

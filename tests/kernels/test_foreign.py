@@ -6,7 +6,7 @@ from sklearn.gaussian_process import kernels as theirs
 
 from ordinality import OrdinalGP
 from ordinality import kernels as ours
-from ordinality.estimators._translate import NAMED, translate
+from ordinality.kernels.foreign import NAMED, translate
 
 ARD = [0.7, 1.5, 4.0]
 WHITE = theirs.WhiteKernel(0.3)

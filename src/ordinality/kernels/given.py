@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigvalsh, lapack
 
-from ordinality.gp.algebra import Kernel
-from ordinality.gp.arrays import Array, matrix
+from .base import Array, Kernel, matrix
 
 __all__ = ["Correlation", "Precomputed"]
+
 
 _EPS = np.finfo(np.float64).eps
 

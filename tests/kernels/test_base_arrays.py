@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ordinality.gp.arrays import scratch, widened, workspace
+from ordinality.kernels.base import scratch, widened, workspace
 
 
 def test_memory_is_new_each_time_outside_a_workspace():
