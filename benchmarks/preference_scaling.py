@@ -9,7 +9,7 @@ gradient back through it are included, and every evaluation starts cold. For the
 machine it is one whole fit. Times are the processor's, the least of many, so that a busy
 machine disturbs them little.
 
-- *m-form*, *n-form* and *precision* are the forms of `ordinality.gp.forms`, the last where the
+- *m-form*, *n-form* and *precision* are forms of `ordinality.gp.posterior`, the last where the
   prior can be inverted; the one that is taken by default is marked.
 - *pass* is the time spent in the likelihood, one visit of every comparison per iteration, which
   no method can avoid.
@@ -32,11 +32,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from ordinality import PreferenceSVM
-from ordinality.gp import canonical, forms
-from ordinality.gp.comparisons import Symmetric
+from ordinality.gp.criteria import ENGINES
 from ordinality.gp.design import Differences
-from ordinality.gp.evidence import ENGINES
-from ordinality.gp.likelihoods import Jet
+from ordinality.gp.likelihoods import Jet, Symmetric
+from ordinality.gp.posterior import choose, observations, precision, whitened
 from ordinality.kernels import Gaussian
 from ordinality.kernels.base import workspace
 from ordinality.kernels.items import PerItem
@@ -50,10 +49,12 @@ PRICES = (1.0, 10.0)
 FORMS = {
     "m-form": (np.inf, 0.0),
     "n-form": (0.0, np.inf),
-    "precision": (0.0, canonical._CONDITION),
+    "precision": (0.0, precision._CONDITION),
 }
-NAMES = dict(zip((forms.Dense, forms.Whitened, canonical.Canonical), FORMS, strict=True))
-DEFAULT = (forms._TALL, canonical._CONDITION)
+NAMES = dict(
+    zip((observations.Dense, whitened.Whitened, precision.Canonical), FORMS, strict=True)
+)
+DEFAULT = (choose._TALL, precision._CONDITION)
 spent = [0.0]
 
 
@@ -107,7 +108,7 @@ def evaluation(n: int, m: int, engine: str) -> tuple[Callable[[], int], str]:
         kernel.pullback(X, a.d_kernel, K)
         return a.n_iter
 
-    prior = forms.prior_of(design, kernel(X), likelihood.max_precision)
+    prior = choose.prior_of(design, kernel(X), likelihood.max_precision)
     return call, NAMES[type(prior)]
 
 
@@ -128,7 +129,7 @@ def quickest(calls: list[Callable[[], int]], seconds: float = 8.0) -> list[Cost]
 
 
 def take(tall: float, condition: float) -> None:
-    forms._TALL, canonical._CONDITION = tall, condition
+    choose._TALL, precision._CONDITION = tall, condition
 
 
 def measure(n: int, pairs: list[int], engine: str) -> list[dict[str, Cost]]:

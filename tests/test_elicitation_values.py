@@ -9,7 +9,7 @@ from scipy.stats import logistic, norm
 
 from ordinality.elicitation import gains, order, questions
 from ordinality.elicitation.sampling import draws
-from ordinality.gp.comparisons import Symmetric
+from ordinality.gp.likelihoods import Symmetric
 
 LIKELIHOODS = {
     "probit": Symmetric.of(sigma=0.5),

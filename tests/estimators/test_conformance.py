@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from ordinality import OrdinalGP, estimators, metrics
 from ordinality.estimators._threads import one_pool
-from ordinality.gp.evidence import CRITERIA, ENGINES
+from ordinality.gp.criteria import CRITERIA, ENGINES
 from ordinality.kernels import Gaussian, Linear
 
 # Variants of the default go through all checks but these, which fit dozens of times.

@@ -13,8 +13,8 @@ from sklearn.model_selection import cross_val_score
 
 from ordinality import LabelRankingGP, LabelRankingSVM
 from ordinality.estimators._label_graphs import read
+from ordinality.gp.criteria import ENGINES
 from ordinality.gp.design import Direct
-from ordinality.gp.evidence import ENGINES
 from ordinality.gp.likelihoods import Ordinal
 from ordinality.kernels import Gaussian, Linear
 
@@ -198,7 +198,7 @@ def test_the_two_forms_give_one_model(table, monkeypatch):
     X, Y = table
     models = []
     for tall in (0.0, np.inf):
-        monkeypatch.setattr("ordinality.gp.labels._TALL", tall)
+        monkeypatch.setattr("ordinality.gp.posterior.contrasts._TALL", tall)
         models.append(LabelRankingGP(graph="layers", optimizer=None).fit(X[:20], Y[:20]))
     one, other = (model.predict_pairs_proba(X) for model in models)
     np.testing.assert_allclose(one, other, atol=1e-8)

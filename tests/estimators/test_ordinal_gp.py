@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from ordinality import OrdinalGP, metrics
-from ordinality.gp.evidence import ENGINES
+from ordinality.gp.criteria import ENGINES
 from ordinality.gp.hyperpriors import WEAK
 from ordinality.kernels import Gaussian, Linear
 

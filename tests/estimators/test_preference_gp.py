@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 
 from ordinality import PreferenceGP
 from ordinality.estimators import _preference
-from ordinality.gp.evidence import ENGINES, Problem
+from ordinality.gp.criteria import ENGINES, Problem
 from ordinality.kernels import Gaussian, Linear
 
 N, M = 25, 160

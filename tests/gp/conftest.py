@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from ordinality.gp.criteria import ENGINES, Evaluation, Problem
 from ordinality.gp.design import Direct
-from ordinality.gp.evidence import ENGINES, Evaluation, Problem
-from ordinality.gp.inference import Approximation
 from ordinality.gp.likelihoods import Ordinal
+from ordinality.gp.site_loop import Approximation
 from ordinality.kernels.base import Kernel
 from ordinality.kernels.features import Linear
 from ordinality.kernels.stationary import Gaussian, Matern

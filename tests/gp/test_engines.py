@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from ordinality.gp.criteria import CRITERIA, ENGINES
 from ordinality.gp.design import Direct
-from ordinality.gp.evidence import CRITERIA, ENGINES
 from ordinality.gp.likelihoods import Ordinal
 from ordinality.kernels import Gaussian
 

@@ -9,9 +9,9 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
 
-from ordinality.gp.evidence import ENGINES, Problem
+from ordinality.gp.criteria import ENGINES, Problem
 from ordinality.gp.likelihoods import Ordinal
-from ordinality.gp.posterior import Predictor
+from ordinality.gp.posterior.observations import Predictor
 from ordinality.kernels import Gaussian
 
 SMOOTH = 1.5 * Gaussian([1.0, 2.0])

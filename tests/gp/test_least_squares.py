@@ -13,7 +13,7 @@ from scipy.stats import norm
 from ordinality.gp.hyperpriors import Hyperprior
 from ordinality.gp.least_squares import LeastSquares
 from ordinality.gp.likelihoods import Ordinal
-from ordinality.gp.search import maximise
+from ordinality.gp.optimise import maximise
 from ordinality.kernels import Precomputed
 from ordinality.kernels.stationary import Gaussian
 

@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from ordinality.gp import canonical, forms
 from ordinality.gp import ep as parallel
-from ordinality.gp.comparisons import Several, Symmetric
+from ordinality.gp.criteria import ENGINES, Problem
 from ordinality.gp.design import Differences, Direct, Rows
-from ordinality.gp.evidence import ENGINES, Problem
-from ordinality.gp.likelihoods import Ordinal
+from ordinality.gp.likelihoods import Ordinal, Several, Symmetric
+from ordinality.gp.posterior import choose, precision
 from ordinality.kernels import Gaussian
 
 TIGHT = {"laplace": 1e-18, "ep": 1e-12, "variational": 1e-12}
@@ -33,8 +32,8 @@ def each_form(request, monkeypatch):
 
 def take(monkeypatch, form):
     tall, condition = FORMS[form]
-    monkeypatch.setattr(forms, "_TALL", tall)
-    monkeypatch.setattr(canonical, "_CONDITION", condition)
+    monkeypatch.setattr(choose, "_TALL", tall)
+    monkeypatch.setattr(precision, "_CONDITION", condition)
 
 
 def in_form(monkeypatch, form, problem):
@@ -124,7 +123,7 @@ def test_mode_pull_and_probability_are_the_published_ones(vectors, each_form, ca
     np.testing.assert_allclose(problem.design.gather(a.alpha), beta, rtol=0, atol=1e-9)
     np.testing.assert_allclose(K @ problem.design.gather(a.alpha), f_map, rtol=0, atol=1e-9)
     asked = case["train_pair_prob"]
-    prior = forms.prior_of(problem.design, K).given(a.tau).inverted()
+    prior = choose.prior_of(problem.design, K).given(a.tau).inverted()
     zero = np.zeros(len(a.tau))
     G = -2 * prior.evidence_gradient(zero, zero)
     t = K[asked["pair"][0]] - K[asked["pair"][1]]

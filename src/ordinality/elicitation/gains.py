@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import entr, expit, ndtr
 from sklearn.utils.validation import check_is_fitted
 
-from ..gp.comparisons import Symmetric
+from ..gp.likelihoods import Symmetric
 
 __all__ = ["answers_of", "best_of", "closed_gain", "exact_gain", "openness", "rough_gain"]
 __all__ += ["check_model", "expected_best", "information_gain", "moments", "uncertainty"]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from ..gp.comparisons import Symmetric
+from ..gp.likelihoods import Symmetric
 from .gains import answers_of, moments
 
 __all__ = ["exact_slope", "order_bits", "order_gain", "rough_slope", "spread"]

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from ..gp.comparisons import Symmetric
+from ..gp.likelihoods import Symmetric
 from .gains import answers_of, best_of, exact_gain, openness, rough_gain
 from .order import exact_slope, order_bits, rough_slope, spread
 from .sampling import draws

@@ -9,8 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from .. import levels as _levels
-from ..gp.comparisons import Several, Symmetric
-from ..gp.likelihoods import Likelihood, Ordinal
+from ..gp.likelihoods import Likelihood, Ordinal, Several, Symmetric
 
 __all__ = ["Panel", "check_ratings"]
 

@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from ..gp.comparisons import Symmetric
-from ..gp.evidence import ENGINES
-from ..gp.label_model import LabelPredictor, LabelProblem
-from ..gp.labels import Labels
-from ..gp.search import Fit
+from ..gp.criteria import ENGINES, LabelProblem
+from ..gp.likelihoods import Symmetric
+from ..gp.optimise import Fit
+from ..gp.posterior.contrasts import Labels
+from ..gp.predict import LabelPredictor
 from ..kernels.base import Kernel
 from ..kernels.foreign import translate
 from ..kernels.stationary import Gaussian

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..gp.hyperpriors import hyperprior
-from ..gp.search import Fit, maximise, scattered
+from ..gp.optimise import Fit, maximise, scattered
 from ._progress import FitLog, SearchLog
 from ._threads import one_pool, thread_map
 

@@ -11,13 +11,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from ..gp.comparisons import Several, Symmetric
+from ..gp.criteria import ENGINES, Problem
 from ..gp.design import Rows
-from ..gp.evidence import ENGINES, Problem
-from ..gp.favourites import favourites
-from ..gp.likelihoods import Likelihood, Ordinal
-from ..gp.prediction import LatentPredictor
-from ..gp.search import Fit
+from ..gp.likelihoods import Likelihood, Ordinal, Several, Symmetric
+from ..gp.optimise import Fit
+from ..gp.predict import LatentPredictor, favourites
 from ..kernels.base import Kernel
 from ..kernels.foreign import translate
 from ..kernels.items import PerItem

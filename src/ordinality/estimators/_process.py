@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..gp.search import Fit
+from ..gp.optimise import Fit
 from ..kernels.base import Kernel
 from ..kernels.foreign import translate
 from ._atomic import atomic

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from ..gp.favourites import favourites
+from ..gp.predict import favourites
 from ._atomic import atomic
 from ._label_graphs import labels_of, read
 from ._label_ranking import LabelRankingModel

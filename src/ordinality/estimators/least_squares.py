@@ -10,7 +10,7 @@ import numpy as np
 from .. import levels as _levels
 from ..gp.least_squares import LeastSquares
 from ..gp.likelihoods import Ordinal
-from ..gp.search import Fit
+from ..gp.optimise import Fit
 from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
 from ._process import GaussianProcessClassifier

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from .. import levels as _levels
-from ..gp.evidence import CRITERIA, ENGINES, Problem
+from ..gp.criteria import CRITERIA, ENGINES, Problem
 from ..gp.laplace import excess
 from ..gp.likelihoods import Ordinal
-from ..gp.posterior import Predictor
-from ..gp.search import Fit
+from ..gp.optimise import Fit
+from ..gp.posterior.observations import Predictor
 from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
 from ._process import GaussianProcessClassifier

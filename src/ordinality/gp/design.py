@@ -5,7 +5,8 @@ make the design A. Ordinal regression sees latent values one by one (`Direct`), 
 sees the difference of two (`Differences`), and any few of them, weighed and added, make `Rows`:
 both kinds together, or the differences of labels in a contrast basis.
 
-The engines never look at rows: `ordinality.gp.forms` turns a design and K into the prior of h.
+The engines never look at rows: `ordinality.gp.posterior.choose` turns a design and K into the
+prior of h.
 """
 
 from __future__ import annotations

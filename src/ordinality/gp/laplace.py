@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from .design import Design
-from .forms import Posterior, Prior, prior_of
-from .inference import Approximation
 from .likelihoods import Jet, Likelihood
+from .posterior.choose import Posterior, Prior, prior_of
+from .site_loop import Approximation
 
 __all__ = ["excess", "laplace", "sound"]
 

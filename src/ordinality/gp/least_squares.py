@@ -33,7 +33,7 @@ from .._compile import loop
 from ..kernels.base import Kernel, scratch, widened
 from .hyperpriors import Hyperprior
 from .likelihoods import Ordinal
-from .posterior import Predictor, factorise
+from .posterior.observations import Predictor, factorise
 
 __all__ = ["LeastSquares", "LeftOut", "Score"]
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .design import Design
-from .forms import Posterior, Prior, prior_of
-from .inference import Approximation, Settled, settle
 from .likelihoods import Jet, Likelihood
+from .posterior.choose import Posterior, Prior, prior_of
+from .site_loop import Approximation, Settled, settle
 
 __all__ = ["divergence", "variational"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ordinality.gp.design import Direct
-from ordinality.gp.labels import Labels
+from ordinality.gp.posterior.contrasts import Labels
 
 from .contents import (
     Layout,

@@ -37,18 +37,16 @@ _PLACES = """
     estimators.preference_svm: PreferenceSVM
     estimators.rounded: RoundedRegressor
     estimators.svm: OrdinalSVM OrdinalSVMCV
-    gp.comparisons: Several Symmetric
+    gp.criteria: Evaluation LabelProblem Problem
     gp.design: Direct Rows
-    gp.evidence: Evaluation Problem
     gp.hyperpriors: Hyperprior
-    gp.inference: Approximation
-    gp.label_model: LabelPredictor LabelProblem Piece=_Piece
-    gp.labels: Labels
     gp.least_squares: LeastSquares Score
-    gp.likelihoods: Jet Ordinal
-    gp.posterior: Factor Predictor
-    gp.prediction: LatentPredictor
-    gp.search: Fit
+    gp.likelihoods: Jet Ordinal Several Symmetric
+    gp.optimise: Fit
+    gp.posterior.contrasts: Labels
+    gp.posterior.observations: Factor Predictor
+    gp.predict: LabelPredictor LatentPredictor Piece=_Piece
+    gp.site_loop: Approximation
     kernels.base: Constant Product Sum
     kernels.features: Linear Polynomial Spline
     kernels.foreign: Foreign

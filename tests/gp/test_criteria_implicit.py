@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ordinality.gp import implicit
-from ordinality.gp.evidence import ENGINES
+from ordinality.gp import criteria
+from ordinality.gp.criteria import ENGINES
 from ordinality.gp.variational import divergence
 from ordinality.kernels import Gaussian
 
@@ -35,7 +35,7 @@ def test_gradient_is_the_same_when_the_iterative_solver_gives_up(
 ):
     problem = draw_problem(1, SMOOTH, criterion=criterion)
     patient = problem.evaluate(problem.theta)
-    monkeypatch.setattr(implicit, "gmres", lambda operator, rhs, **options: (0.0 * rhs, 1))
+    monkeypatch.setattr(criteria, "gmres", lambda operator, rhs, **options: (0.0 * rhs, 1))
     dense = problem.evaluate(problem.theta)
     np.testing.assert_allclose(dense.gradient, patient.gradient, rtol=0, atol=1e-9)
 

@@ -6,7 +6,8 @@ of precision tau has
     precision = K^-1 + Lambda,    Lambda = A' diag(tau) A,
 
 and where K is well conditioned that is the cheapest way: one factor and one inverse of an
-n x n matrix, half the price of the whitened form of `ordinality.gp.forms`, which needs neither.
+n x n matrix, half the price of the whitened form of `ordinality.gp.posterior.whitened`, which
+needs neither.
 An effect of its own for every item keeps K well conditioned; items in the same place do not.
 """
 
@@ -19,18 +20,23 @@ from typing import Self
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .._compile import loop
-from ..kernels.base import scratch
-from .design import Rows
-from .posterior import diagnosis
+from ..._compile import loop
+from ...kernels.base import scratch
+from ..design import Rows
+from .observations import diagnosis
 
 __all__ = ["Canonical", "CanonicalPosterior", "mirrored"]
 
+
 # Moments lose about as many digits as K^-1 does, and nine of 16 are enough for engines.
 _CONDITION = 1e-7
+
+
 # What all observations leave open, such as the common level of utilities, keeps its prior
 # variance; beyond this ratio of it to that of a site, the digits of alpha are in its shadow.
 _SHARP = 1e6
+
+
 # Entries of the design, for each of K, from which a product of full matrices is quicker than
 # a pass over the rows (measured: 0.06 at 800 items, 0.13 at 200).
 _FULL = 0.08
@@ -92,7 +98,7 @@ class Canonical:
 
 @dataclass(frozen=True)
 class CanonicalPosterior:
-    """The posterior under some sites; see `ordinality.gp.forms.Posterior`."""
+    """The posterior under some sites; see `ordinality.gp.posterior.choose.Posterior`."""
 
     prior: Canonical
     tau: np.ndarray

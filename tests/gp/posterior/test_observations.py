@@ -4,8 +4,8 @@ import mpmath
 import numpy as np
 import pytest
 
-from ordinality.gp import posterior
-from ordinality.gp.posterior import Predictor, factorise
+from ordinality.gp.posterior import observations
+from ordinality.gp.posterior.observations import Predictor, factorise
 from ordinality.kernels import Gaussian
 
 N = 70  # more than two blocks of the loop that writes the gradient
@@ -163,5 +163,5 @@ def test_a_triangle_is_inverted_by_halves_or_whole(n):
     rng = np.random.default_rng(n)
     upper = np.asfortranarray(np.triu(rng.normal(size=(n, n)) / np.sqrt(n), 1) + 2 * np.eye(n))
     upper += np.tril(np.full((n, n), 7.0), -1)  # what is below the diagonal must not matter
-    found = np.triu(posterior._inverse(upper.copy("F")))
+    found = np.triu(observations._inverse(upper.copy("F")))
     np.testing.assert_allclose(np.triu(upper) @ found, np.eye(n), atol=1e-12)

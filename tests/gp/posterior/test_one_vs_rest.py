@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from ordinality import LabelRankingGP
-from ordinality.gp import stars
-from ordinality.gp.forms import Dense, prior_of
-from ordinality.gp.labels import Contrasts, ContrastsPosterior, Labels
-from ordinality.gp.stars import Stars, StarsPosterior
+from ordinality.gp.posterior import one_vs_rest
+from ordinality.gp.posterior.choose import prior_of
+from ordinality.gp.posterior.contrasts import Contrasts, ContrastsPosterior, Labels
+from ordinality.gp.posterior.observations import Dense
+from ordinality.gp.posterior.one_vs_rest import Stars, StarsPosterior
 from ordinality.kernels import Gaussian
 
 
@@ -84,7 +85,7 @@ def test_sites_may_say_nothing_and_inputs_may_be_equal():
 
 def test_contrasts_help_where_rounding_is_in_the_way(monkeypatch):
     prior = Stars.of(Contrasts.of(classes(10, 6), covariances(10)))
-    monkeypatch.setattr(stars._Joint, "of", lambda *_: None)
+    monkeypatch.setattr(one_vs_rest._Joint, "of", lambda *_: None)
     assert isinstance(prior.given(np.ones(50)), ContrastsPosterior)
 
 
@@ -94,7 +95,7 @@ def test_a_fit_is_the_same_in_every_form(monkeypatch):
     y = np.argmax(X @ rng.normal(size=(3, 7)), axis=1)
     fits = []
     for sure in (np.inf, 0.0):
-        monkeypatch.setattr(stars, "_SURE", sure)
+        monkeypatch.setattr(one_vs_rest, "_SURE", sure)
         fits.append(LabelRankingGP().fit(X, y))
     ours, theirs = fits
     assert ours.log_evidence_ == pytest.approx(theirs.log_evidence_, abs=1e-5)

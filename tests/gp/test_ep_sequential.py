@@ -7,9 +7,9 @@ import pytest
 
 from ordinality.gp import ep as parallel
 from ordinality.gp.design import Direct
-from ordinality.gp.forms import prior_of
-from ordinality.gp.inference import settle
-from ordinality.gp.sequential import swept
+from ordinality.gp.ep import swept
+from ordinality.gp.posterior.choose import prior_of
+from ordinality.gp.site_loop import settle
 from ordinality.kernels import Gaussian
 
 SMOOTH = 1.5 * Gaussian([1.0, 2.0])

@@ -28,11 +28,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from ..kernels.base import scratch
-from .design import Differences, Rows
-from .posterior import diagnosis
+from ...kernels.base import scratch
+from ..design import Differences, Rows
+from .observations import diagnosis
 
 __all__ = ["Contrasts", "ContrastsPosterior", "Labels", "contrast_basis"]
+
 
 # EP costs 2/3 m^3 a step over m observations, and N^3 + 3 n N^2 here.
 _TALL = 1.25
@@ -43,7 +44,7 @@ def contrast_basis(L: int) -> np.ndarray:
 
     Examples
     --------
-    >>> from ordinality.gp.labels import contrast_basis
+    >>> from ordinality.gp.posterior.contrasts import contrast_basis
     >>> contrast_basis(2).ravel().round(4)
     array([ 0.7071, -0.7071])
     """
@@ -71,7 +72,7 @@ class Labels(Differences):
     Examples
     --------
     >>> import numpy as np
-    >>> from ordinality.gp.labels import Labels
+    >>> from ordinality.gp.posterior.contrasts import Labels
     >>> at, first, second = np.array([0, 1]), np.array([0, 0]), np.array([1, 2])
     >>> Labels(at, first, second, 2, 3).covariance(np.array([[1.0, 0.5], [0.5, 1.0]]))
     array([[2. , 0.5],

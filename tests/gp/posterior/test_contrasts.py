@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from ordinality.gp import ep as parallel
-from ordinality.gp import labels, stars
-from ordinality.gp.comparisons import Symmetric
+from ordinality.gp.criteria import ENGINES, LabelProblem
 from ordinality.gp.design import Differences
-from ordinality.gp.evidence import ENGINES
-from ordinality.gp.label_model import LabelPredictor, LabelProblem
-from ordinality.gp.labels import Labels, contrast_basis
+from ordinality.gp.likelihoods import Symmetric
+from ordinality.gp.posterior import contrasts, one_vs_rest
+from ordinality.gp.posterior.contrasts import Labels, contrast_basis
+from ordinality.gp.predict import LabelPredictor
 from ordinality.kernels import Gaussian, Linear
 
 TIGHT = {"laplace": 1e-18, "ep": 1e-12, "variational": 1e-12}
@@ -27,8 +27,8 @@ each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 def each_form(request, monkeypatch):
     """All problems of the test in one form, whatever their size."""
     tall, sure = FORMS[request.param]
-    monkeypatch.setattr(labels, "_TALL", tall)
-    monkeypatch.setattr(stars, "_SURE", sure)
+    monkeypatch.setattr(contrasts, "_TALL", tall)
+    monkeypatch.setattr(one_vs_rest, "_SURE", sure)
     return request.param
 
 
@@ -137,7 +137,7 @@ def test_a_subset_holds_all_that_was_said_about_some_inputs():
 
 def test_a_linear_kernel_leaves_a_matrix_as_small_as_its_rank():
     p = draw("laplace", KERNELS["linear"], m=60)
-    prior = labels.Contrasts.of(p.design, p.kernel(p.X))
+    prior = contrasts.Contrasts.of(p.design, p.kernel(p.X))
     assert prior.side == 2 * (L - 1)
     assert prior.is_cheaper
 
@@ -147,4 +147,4 @@ def test_a_kernel_matrix_that_is_not_finite_is_named():
     K = p.kernel(p.X)
     K[0, 0] = np.nan
     with pytest.raises(FloatingPointError, match="not finite"):
-        labels.Contrasts.of(p.design, K)
+        contrasts.Contrasts.of(p.design, K)

@@ -7,14 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ordinality.gp import search
-from ordinality.gp.ascent import curvature
-from ordinality.gp.comparisons import Symmetric
+from ordinality.gp import optimise
+from ordinality.gp.criteria import CRITERIA, ENGINES, Problem
 from ordinality.gp.design import Differences
-from ordinality.gp.evidence import CRITERIA, ENGINES, Problem
 from ordinality.gp.hyperpriors import Hyperprior, hyperprior
-from ordinality.gp.likelihoods import Ordinal
-from ordinality.gp.search import maximise
+from ordinality.gp.likelihoods import Ordinal, Symmetric
+from ordinality.gp.optimise import curvature, maximise
 from ordinality.kernels import Gaussian
 
 
@@ -27,7 +25,7 @@ def with_weak_prior(problem):
 
 def test_subsets_are_nested_and_grow_by_at_most_four_and_a_bit():
     y = np.random.default_rng(0).integers(0, 5, 20000)
-    subsets = search._subsets(y, np.random.default_rng(1))
+    subsets = optimise._subsets(y, np.random.default_rng(1))
     sizes = [*map(len, subsets), len(y)]
     assert sizes[0] == 250
     ratios = np.divide(sizes[1:], sizes[:-1])
@@ -40,14 +38,14 @@ def test_subsets_are_nested_and_grow_by_at_most_four_and_a_bit():
 
 def test_subsets_keep_the_proportions_of_the_levels():
     y = np.random.default_rng(0).choice(4, 3000, p=[0.9, 0.06, 0.03, 0.01])
-    for subset in search._subsets(y, np.random.default_rng(1)):
+    for subset in optimise._subsets(y, np.random.default_rng(1)):
         expected = np.bincount(y) * len(subset) / len(y)
         assert np.all(np.abs(np.bincount(y[subset], minlength=4) - expected) <= 1.0)
 
 
 def test_the_same_generator_gives_the_same_subsets_and_another_gives_others():
     y = np.random.default_rng(0).integers(0, 3, 2000)
-    first, again, other = (search._subsets(y, np.random.default_rng(s)) for s in (1, 1, 2))
+    first, again, other = (optimise._subsets(y, np.random.default_rng(s)) for s in (1, 1, 2))
     assert len(first) == 2
     for a, b, c in zip(first, again, other, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -56,7 +54,7 @@ def test_the_same_generator_gives_the_same_subsets_and_another_gives_others():
 
 @pytest.mark.parametrize("n", [1, 30, 250, 400])
 def test_small_sets_have_no_subsets(n):
-    assert search._subsets(np.zeros(n, dtype=int), np.random.default_rng(0)) == []
+    assert optimise._subsets(np.zeros(n, dtype=int), np.random.default_rng(0)) == []
 
 
 @pytest.mark.parametrize("sd", [np.inf, 0.5])
@@ -67,7 +65,7 @@ def test_curvature_of_the_data_grows_with_rows_and_that_of_the_prior_stays(draw_
         prior=prior, weights=coarse.weights, gauge=lambda theta: np.zeros((5, 0))
     )
     of_data, of_prior = -np.diag(np.arange(1.0, 6.0)), -np.eye(5) / sd**2
-    grown = search._grown(of_data + of_prior, coarse.theta, without, fine)
+    grown = optimise._grown(of_data + of_prior, coarse.theta, without, fine)
     np.testing.assert_allclose(grown, 3.0 * of_data + of_prior, rtol=0, atol=1e-12)
 
 
@@ -75,7 +73,7 @@ def test_level_and_scale_of_the_latent_function_are_hardly_better_known(draw_pro
     coarse, fine = (draw_problem(0, Gaussian(), n=n) for n in (10, 40))
     data = np.random.default_rng(0).normal(size=(7, 5))
     data = data.T @ data
-    grown = -search._grown(-data, coarse.theta, coarse, fine)
+    grown = -optimise._grown(-data, coarse.theta, coarse, fine)
     gauge = coarse.gauge(coarse.theta)
     along = np.linalg.pinv(gauge)
 
@@ -84,7 +82,9 @@ def test_level_and_scale_of_the_latent_function_are_hardly_better_known(draw_pro
 
     before, after = known(data), known(grown)
     np.testing.assert_allclose(
-        np.diag(after) / np.diag(before), [4.0**search._LEVEL, 4.0**search._SCALE], rtol=1e-9
+        np.diag(after) / np.diag(before),
+        [4.0**optimise._LEVEL, 4.0**optimise._SCALE],
+        rtol=1e-9,
     )
     # Given level and scale, the rest is known as much better as there are more rows.
     rest = np.linalg.svd(gauge.T)[2][2:]
@@ -94,7 +94,7 @@ def test_level_and_scale_of_the_latent_function_are_hardly_better_known(draw_pro
 def test_a_curvature_that_is_none_grows_without_harm(draw_problem):
     coarse, fine = (draw_problem(0, Gaussian(), n=n) for n in (10, 40))
     saddle = np.diag([1.0, -1.0, -2.0, -3.0, 0.0])
-    grown = search._grown(saddle, coarse.theta, coarse, fine)
+    grown = optimise._grown(saddle, coarse.theta, coarse, fine)
     np.testing.assert_allclose(grown, 4.0 * saddle, rtol=0, atol=1e-12)
 
 
@@ -206,7 +206,7 @@ def test_subsets_that_see_most_of_the_items_are_passed_over():
     kernel, likelihood = Gaussian(1.4), Symmetric.of(sigma=0.5)
     problem = Problem(X, y, np.ones(1500), kernel, likelihood, design=Differences(pairs, 300))
     assert problem.effort == 450
-    assert [len(s) for s in search._subsets(y, np.random.default_rng(0))] == [250, 612]
+    assert [len(s) for s in optimise._subsets(y, np.random.default_rng(0))] == [250, 612]
     fit = maximise(problem)
     assert [rows for rows, _ in fit.path] == [250, 1500]  # 612 pairs see nearly all items
     direct = maximise(problem, coarse_to_fine=False, gain=1e-5)

@@ -20,6 +20,7 @@ from .likelihoods import Jet
 
 __all__ = ["Approximation", "Settled", "settle"]
 
+
 _DEPTH = 5  # steps remembered; more gained nothing on 150 hard problems
 
 

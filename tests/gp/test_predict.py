@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from ordinality.gp import forms
-from ordinality.gp.comparisons import Symmetric
 from ordinality.gp.design import Differences
 from ordinality.gp.ep import ep
-from ordinality.gp.prediction import LatentPredictor
+from ordinality.gp.likelihoods import Symmetric
+from ordinality.gp.posterior import choose
+from ordinality.gp.predict import LatentPredictor
 from ordinality.kernels import Gaussian
 
 N, NEW = 8, 5
@@ -17,7 +17,7 @@ KERNEL = 1.5 * Gaussian(1.2)
 @pytest.fixture(params=[np.inf, 0.0], ids=["m-form", "n-form"])
 def case(request, monkeypatch):
     """A predictor, prior covariances, and the moments of new values by plain inverses."""
-    monkeypatch.setattr(forms, "_TALL", request.param)
+    monkeypatch.setattr(choose, "_TALL", request.param)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N + NEW, 2))
     pairs = np.array([rng.choice(N, 2, replace=False) for _ in range(14)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from ordinality.gp.ascent import Outlook, climb, curvature, refine
+from ordinality.gp.optimise import Outlook, climb, curvature, refine
 
 WIDE = np.array([[-10.0, 10.0], [-10.0, 10.0]])
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from ordinality.gp.comparisons import Several, Symmetric
-from ordinality.gp.likelihoods import Ordinal
+from ordinality.gp.likelihoods import Ordinal, Several, Symmetric
 
 KINDS = {
     "two": Symmetric.of(sigma=0.7),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from ordinality.gp.comparisons import Symmetric
-from ordinality.gp.favourites import favourites
+from ordinality.gp.likelihoods import Symmetric
+from ordinality.gp.predict import favourites
 
 LINKS = ["probit", "logit"]
 

@@ -1,188 +1,22 @@
-"""The posterior of what is observed, in two forms of one expression.
-
-Sites (tau, nu) on ``h = A g``, ``g ~ N(0, K)``, give whatever the design
-
-    precision = K^-1 + A' diag(tau) A,    precision @ mean = A' nu.
-
-Engines ask for the moments of h only, and for ``alpha = nu - tau E[h]``, the pull of the
-observations with ``K^-1 E[g] = A' alpha``. With m observations of n latent values:
-
-`Dense`, the m-form
-    works on ``B = I + sq A K A' sq``, m x m. Right for few observations, and for `Direct`.
-`Whitened`, the n-form
-    writes ``K = U U'``, ``g = U e``, and works on ``B = I + U' Lambda U``, n x n, where
-    ``Lambda = A' diag(tau) A`` costs one pass over the observations. Neither K nor Lambda is
-    inverted: both may be singular (repeated items; disconnected comparisons).
-
-The two determinants are equal, and both have eigenvalues of at least one. Where K is far from
-singular, `ordinality.gp.canonical` does the work of the n-form at half its price.
-"""
+"""The posterior of latent values, whitened by a factor of their prior covariance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import blas, lapack
 
-from .._compile import loop
-from ..kernels.base import scratch
-from .canonical import Canonical
-from .design import Design, Rows
-from .labels import Contrasts, Labels
-from .posterior import Factor, diagnosis, factorise
-from .stars import Stars
+from ..._compile import loop
+from ...kernels.base import scratch
+from ..design import Rows
+from .observations import diagnosis
 
-__all__ = ["Dense", "DensePosterior", "Posterior", "Prior", "Whitened", "WhitenedPosterior"]
-__all__ += ["prior_of"]
+__all__ = ["Whitened", "WhitenedPosterior"]
 
-# One step of EP costs 2/3 m^3 in the m-form and about 2 n^3 in the n-form, one of Laplace 1/3
-# and 4/3: the forms break even near m = 1.5 n.
-_TALL = 1.5
-_SOONER = 0.8  # of that ratio, where K can be inverted and the n-form costs half as much
+
 _SMALL = 120  # rows of a triangle that are not worth splitting
-
-
-class Posterior(Protocol):
-    """What engines ask of the posterior under some sites."""
-
-    @property
-    def half_log_det(self) -> float:
-        """Half the log determinant of B."""
-        ...
-
-    def moments(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean of h under shifts ``nu``, and alpha: both linear in ``nu``."""
-        ...
-
-    def inverted(self) -> Self:
-        """The same posterior, ready for `marginals`; overwrites the memory of this one."""
-        ...
-
-    def marginals(self) -> tuple[np.ndarray, np.ndarray]:
-        """``1 - tau_i var_i``, the share of itself each h_i owes to the others; and var."""
-        ...
-
-    def latent(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean under shifts ``nu`` and covariance of the vector that `Prior.view` looks at."""
-        ...
-
-    def evidence_gradient(self, alpha: np.ndarray, implicit: np.ndarray) -> np.ndarray:
-        """``(a a' - G + v a' + a v') / 2``, ``a = A' alpha``, ``v = A' implicit``: in K.
-
-        Needs the inverted posterior and overwrites its memory.
-        """
-        ...
-
-
-class Prior(Protocol):
-    """What engines ask of the prior of h."""
-
-    @property
-    def effort(self) -> float:
-        """Rows of a matrix whose Cholesky factor costs what `given` costs."""
-        ...
-
-    @property
-    def diagonal(self) -> np.ndarray:
-        """Prior variances of h, shape (m,)."""
-        ...
-
-    def __matmul__(self, alpha: np.ndarray) -> np.ndarray:
-        """``A K A' alpha``."""
-        ...
-
-    def given(self, tau: np.ndarray) -> Posterior:
-        """The posterior under sites of precision ``tau``."""
-        ...
-
-    def view(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """What observations ``block`` see of the vector of `Posterior.latent`."""
-        ...
-
-
-def prior_of(design: Design, K: np.ndarray, precision: ArrayLike = 0.0) -> Prior:
-    """The prior of what ``design`` sees of ``g ~ N(0, K)``, in the cheapest form.
-
-    ``precision`` is the largest that sites may have: sharp ones need more digits.
-    """
-    if isinstance(design, Labels):
-        contrasts = Contrasts.of(design, K)
-        stars = Stars.of(contrasts, float(np.max(precision)))
-        if stars is not None and stars.is_cheaper:
-            return stars
-        return contrasts if contrasts.is_cheaper else Dense.of(design, K)
-    if isinstance(design, Rows) and len(design) > _SOONER * _TALL * len(K):
-        inverted = Canonical.of(design, K, float(np.max(precision)))
-        if inverted is not None:
-            return inverted
-        if len(design) > _TALL * len(K):
-            return Whitened.of(design, K)
-    return Dense.of(design, K)
-
-
-@dataclass(frozen=True)
-class Dense:
-    """The m-form: the covariance of h itself."""
-
-    design: Design
-    C: np.ndarray  # (m, m), A K A'
-    memory: np.ndarray
-
-    @classmethod
-    def of(cls, design: Design, K: np.ndarray) -> Dense:
-        """Work out what the design sees."""
-        C = design.covariance(K)
-        return cls(design, C, scratch(len(C), "factor"))
-
-    @property
-    def effort(self) -> float:
-        return len(self.C)
-
-    @property
-    def diagonal(self) -> np.ndarray:
-        return np.ascontiguousarray(np.diagonal(self.C))
-
-    def __matmul__(self, alpha: np.ndarray) -> np.ndarray:
-        return self.C @ alpha
-
-    def given(self, tau: np.ndarray) -> DensePosterior:
-        return DensePosterior(self, factorise(self.C, tau, self.memory))
-
-    def view(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        return lambda x: x[block]
-
-
-@dataclass(frozen=True)
-class DensePosterior:
-    """The posterior under some sites, by the factor of the m x m matrix B."""
-
-    prior: Dense
-    factor: Factor
-
-    @property
-    def half_log_det(self) -> float:
-        return self.factor.half_log_det
-
-    def moments(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        alpha = self.factor.solve(nu)  # not nu - tau mean, which would cancel
-        return self.prior.C @ alpha, alpha
-
-    def inverted(self) -> DensePosterior:
-        return replace(self, factor=self.factor.inverted())
-
-    def marginals(self) -> tuple[np.ndarray, np.ndarray]:
-        beta = self.factor.inverse_diagonal()
-        return beta, self.factor.variances(self.prior.C, beta)
-
-    def latent(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.moments(nu)[0], self.factor.covariance(self.prior.C)
-
-    def evidence_gradient(self, alpha: np.ndarray, implicit: np.ndarray) -> np.ndarray:
-        return self.prior.design.pullback(self.factor.evidence_gradient(alpha, implicit))
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from ordinality.gp import canonical, forms
-from ordinality.gp.canonical import Canonical
 from ordinality.gp.design import Differences, Direct, Rows
-from ordinality.gp.forms import Dense, Whitened, prior_of
+from ordinality.gp.posterior import choose, precision
+from ordinality.gp.posterior.choose import prior_of
+from ordinality.gp.posterior.observations import Dense
+from ordinality.gp.posterior.precision import Canonical
+from ordinality.gp.posterior.whitened import Whitened
 from ordinality.kernels import Gaussian
 
 N, M = 150, 260  # a factor is divided by halves from 120 rows on
@@ -122,7 +124,7 @@ def test_a_prior_is_inverted_only_where_that_leaves_digits():
 @pytest.mark.parametrize("share", [0.0, np.inf], ids=["full", "by rows"])
 def test_both_ways_to_the_gradient_lead_to_the_same(monkeypatch, problem, written_out, share):
     rows, K, tau, _ = problem
-    monkeypatch.setattr(canonical, "_FULL", share)
+    monkeypatch.setattr(precision, "_FULL", share)
     zero = np.zeros(M)
     found = Canonical.of(rows, K).given(tau).inverted().evidence_gradient(zero, zero)
     np.testing.assert_allclose(-2.0 * found, written_out[2], rtol=0, atol=1e-10)
@@ -142,7 +144,7 @@ def test_the_gradient_keeps_its_digits_where_there_is_little_noise(problem):
 def test_a_kernel_that_is_not_finite_is_refused_in_either_form(monkeypatch):
     K, design = np.full((3, 3), np.nan), Differences([[0, 1], [1, 2]], 3)
     for tall in (0.0, 9.0):
-        monkeypatch.setattr(forms, "_TALL", tall)
+        monkeypatch.setattr(choose, "_TALL", tall)
         with pytest.raises(FloatingPointError, match="not finite; scale the features"):
             prior_of(design, K).given(np.ones(2))
 

@@ -33,15 +33,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .._compile import loop
-from .canonical import mirrored
-from .labels import Contrasts, ContrastsPosterior, Labels
-from .posterior import Factor, factorise
+from ..._compile import loop
+from .contrasts import Contrasts, ContrastsPosterior, Labels
+from .observations import Factor, factorise
+from .precision import mirrored
 
 __all__ = ["Stars", "StarsPosterior"]
 
+
 # Precision of a star times the prior variance: the digits that Z may lose.
 _SHARP = 1e6
+
+
 _SURE = 0.9  # small matrices are slower for their size than a large one
 
 

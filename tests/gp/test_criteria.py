@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ordinality.gp.evidence import CRITERIA, ENGINES
+from ordinality.gp.criteria import CRITERIA, ENGINES
 from ordinality.gp.hyperpriors import Hyperprior
 from ordinality.gp.likelihoods import Ordinal
 from ordinality.kernels import Gaussian, Precomputed

@@ -17,17 +17,23 @@ Rasmussen & Williams (2006), sections 3.4 and 3.6, rearranged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from .._compile import loop
+from ..._compile import loop
+from ...kernels.base import scratch
+from ..design import Design
 
-__all__ = ["Factor", "Predictor", "diagnosis", "factorise"]
+__all__ = ["Dense", "DensePosterior", "Factor", "Predictor", "diagnosis", "factorise"]
+
 
 # sqrt(tau) is kept above this so that 0/0 cannot arise for a site that says nothing.
 _SMALLEST_ROOT = 1e-150
+
+
 _HALVED = (100, 575)  # rows between which a triangle is inverted by halves
 
 
@@ -192,3 +198,64 @@ def _symmetric_gradient(B, sq, alpha, v):
                     g = 0.5 * ((alpha[i] + v[i]) * a + alpha[i] * w - sq[i] * B[i, j] * s)
                     B[i, j] = g
                     B[j, i] = g
+
+
+@dataclass(frozen=True)
+class Dense:
+    """The m-form: the covariance of h itself."""
+
+    design: Design
+    C: np.ndarray  # (m, m), A K A'
+    memory: np.ndarray
+
+    @classmethod
+    def of(cls, design: Design, K: np.ndarray) -> Dense:
+        """Work out what the design sees."""
+        C = design.covariance(K)
+        return cls(design, C, scratch(len(C), "factor"))
+
+    @property
+    def effort(self) -> float:
+        return len(self.C)
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        return np.ascontiguousarray(np.diagonal(self.C))
+
+    def __matmul__(self, alpha: np.ndarray) -> np.ndarray:
+        return self.C @ alpha
+
+    def given(self, tau: np.ndarray) -> DensePosterior:
+        return DensePosterior(self, factorise(self.C, tau, self.memory))
+
+    def view(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda x: x[block]
+
+
+@dataclass(frozen=True)
+class DensePosterior:
+    """The posterior under some sites, by the factor of the m x m matrix B."""
+
+    prior: Dense
+    factor: Factor
+
+    @property
+    def half_log_det(self) -> float:
+        return self.factor.half_log_det
+
+    def moments(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        alpha = self.factor.solve(nu)  # not nu - tau mean, which would cancel
+        return self.prior.C @ alpha, alpha
+
+    def inverted(self) -> DensePosterior:
+        return replace(self, factor=self.factor.inverted())
+
+    def marginals(self) -> tuple[np.ndarray, np.ndarray]:
+        beta = self.factor.inverse_diagonal()
+        return beta, self.factor.variances(self.prior.C, beta)
+
+    def latent(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.moments(nu)[0], self.factor.covariance(self.prior.C)
+
+    def evidence_gradient(self, alpha: np.ndarray, implicit: np.ndarray) -> np.ndarray:
+        return self.prior.design.pullback(self.factor.evidence_gradient(alpha, implicit))

@@ -1,0 +1,406 @@
+"""The criteria by which kernel, thresholds and noise are learnt.
+
+The free parameters are ``theta = [log kernel parameters, log noise, first threshold, log
+gaps]``. One evaluation builds the kernel matrix, settles an engine from where it last was, and
+pulls the gradient back.
+
+Chu & Ghahramani (2005), section 3; hyperpriors as in its equation for P(theta | D).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, gmres
+
+from ..kernels.base import Kernel
+from .design import Design, Direct, Rows
+from .ep import ep
+from .hyperpriors import Hyperprior
+from .laplace import laplace, sound
+from .likelihoods import Jet, Likelihood
+from .posterior.contrasts import Labels
+from .posterior.observations import factorise
+from .site_loop import Approximation
+from .variational import divergence, variational
+
+__all__ = [
+    "CRITERIA",
+    "ENGINES",
+    "Criterion",
+    "Evaluation",
+    "LabelProblem",
+    "Problem",
+    "bound",
+    "leave_one_out",
+]
+
+
+ENGINES: dict[str, Callable[..., Approximation]] = {
+    "laplace": laplace,
+    "ep": ep,
+    "variational": variational,
+}
+
+
+CRITERIA = ("evidence", "bound", "loo")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A criterion (plus log prior) at one theta, with its gradient and the approximation."""
+
+    theta: np.ndarray
+    value: float
+    gradient: np.ndarray
+    criterion: float
+    approximation: Approximation
+    credible: bool = True  # whether the criterion is what it approximates, about
+
+    @property
+    def start(self) -> np.ndarray:
+        """What the engine is started from at a nearby theta."""
+        return self.approximation.start
+
+    @property
+    def settled(self) -> bool:
+        """Whether the engine met its tolerance."""
+        return self.approximation.converged
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Data, model and criterion: everything about a fit but the search.
+
+    ``y`` are ranks from 0; ``weights`` are positive; ``design`` says what each of them saw of
+    the latent values at the rows of ``X``. Criteria other than the evidence are for `Direct`.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    kernel: Kernel
+    likelihood: Likelihood
+    engine: str = "ep"
+    criterion: str = "evidence"
+    prior: Hyperprior | None = None
+    tol: float = 1e-6
+    max_iter: int = 200
+    design: Design = field(default_factory=Direct)
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Free parameters of ``kernel`` and ``likelihood``."""
+        return np.concatenate([self.kernel.theta, self.likelihood.theta])
+
+    def model(self, theta: np.ndarray) -> tuple[Kernel, Likelihood]:
+        """Kernel and likelihood at theta."""
+        k = self.kernel.n_theta
+        return self.kernel.with_theta(theta[:k]), self.likelihood.with_theta(theta[k:])
+
+    @property
+    def box(self) -> np.ndarray:
+        """Where theta is looked for, shape (p, 2)."""
+        return np.concatenate([self.kernel.bounds, self.likelihood.bounds])
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What each entry of theta is."""
+        return (*self.kernel.theta_kinds, *self.likelihood.theta_kinds)
+
+    @property
+    def effort(self) -> float:
+        """Rows of the matrices that an evaluation works on, about."""
+        m, n = len(self.y), len(self.X)
+        of_items = isinstance(self.design, Rows) and not isinstance(self.design, Labels)
+        return min(m, 1.5 * n) if of_items else m  # 1.5: where the two forms cost the same
+
+    def gauge(self, theta: np.ndarray) -> np.ndarray:
+        """Directions in theta of a shift and a stretch of the latent function, shape (p, 2).
+
+        Thresholds and noise that move with it leave the likelihood as it was. None, shape
+        (p, 0), where no thresholds are learnt.
+        """
+        kinds = np.array(self.kinds)
+        level = kinds == "first_threshold"
+        if level.sum() != 1:
+            return np.zeros((len(theta), 0))
+        stretch = np.isin(kinds, ["noise", "gap"]) + level * theta
+        return np.column_stack([level, stretch]).astype(float)
+
+    def rough(self, tol: float) -> Problem:
+        """The same problem, solved less exactly."""
+        # Laplace's tolerance is a squared decrement; and what is first order in the sites, as
+        # all criteria are but the evidence, is not to be had for less.
+        second_order = self.engine != "laplace" and self.criterion == "evidence"
+        return replace(self, tol=tol) if second_order and tol > self.tol else self
+
+    def subset(self, index: np.ndarray) -> Problem:
+        """The same problem on some of the rows."""
+        if isinstance(self.design, Rows):
+            return self._observations(index)
+        X = self.X[np.ix_(index, index)] if self.kernel.inputs == "gram" else self.X[index]
+        return replace(self, X=X, y=self.y[index], weights=self.weights[index])
+
+    def _observations(self, index: np.ndarray) -> Problem:
+        """Some of the observations, and the inputs that they see."""
+        assert isinstance(self.design, Rows)
+        kept, design = self.design.take(index).compact()
+        X = self.X[np.ix_(kept, kept)] if self.kernel.inputs == "gram" else self.X[kept]
+        return replace(
+            self, X=X, y=self.y[index], weights=self.weights[index], design=design,
+            likelihood=self.likelihood.only(index),
+        )  # fmt: skip
+
+    def evaluate(self, theta: np.ndarray, start: np.ndarray | None = None) -> Evaluation:
+        """Criterion, log prior and gradient at theta, the engine started from ``start``."""
+        kernel, likelihood = self.model(theta)
+        K = kernel(self.X)
+        a = self._settled(K, likelihood, start, gradient=self.criterion == "evidence")
+        value, G, d_likelihood = self._criterion(K, likelihood, a)
+        gradient = np.concatenate([kernel.pullback(self.X, G, K), d_likelihood])
+        total = value
+        if self.prior is not None:
+            total += self.prior.value(theta)
+            gradient += self.prior.gradient(theta)
+        a = replace(a, d_kernel=None)
+        return Evaluation(theta, total, gradient, value, a, self._credible(likelihood, a))
+
+    def _credible(self, likelihood: Likelihood, a: Approximation) -> bool:
+        """Whether the evidence may guide a search: Laplace's is wrong where noise is small."""
+        checked = self.engine == "laplace" and self.criterion == "evidence"
+        if not checked or not isinstance(self.design, Direct):
+            return True
+        return sound(likelihood, self.y, self.weights, a)
+
+    def _settled(
+        self, K: np.ndarray, likelihood: Likelihood, start: np.ndarray | None, gradient: bool
+    ) -> Approximation:
+        return ENGINES[self.engine](
+            K, self.design, likelihood, self.y, weights=self.weights, start=start,
+            tol=self.tol, max_iter=self.max_iter, gradient=gradient,
+        )  # fmt: skip
+
+    def _criterion(
+        self, K: np.ndarray, likelihood: Likelihood, a: Approximation
+    ) -> tuple[float, np.ndarray, np.ndarray]:
+        if self.criterion == "evidence":
+            assert a.d_kernel is not None
+            return a.log_evidence, a.d_kernel, a.d_likelihood
+        function = bound if self.criterion == "bound" else leave_one_out
+        c = function(self.engine, K, likelihood, self.y, self.weights, a)
+        return c.value, c.d_kernel, c.d_likelihood
+
+
+# ----------------------------------------------------------------
+# Exact gradients of criteria that are not stationary in the sites.
+#
+# The evidence of EP and the variational bound need no derivative of the sites. The paper's
+# bound (eq. 13) at the EP posterior and the leave-one-out score do: when a parameter moves,
+# the fixed point moves with it. Writing the move of the sites of one observation as a linear
+# map of the move of its marginal moments,
+#
+#     d(tau_i, eta_i) = D_i d(mean_i, var_i) + parameters,      eta_i: shift seen at the mean,
+#     d mean = Cov d eta + A dK alpha,                          A = Cov K^-1,
+#     d var  = -(Cov o Cov) d tau + diag(A dK A'),
+#
+# one linear system, solved for the adjoint, gives the gradient in every parameter at once.
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A model-selection criterion and its gradients."""
+
+    value: float
+    d_kernel: np.ndarray
+    d_likelihood: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Response:
+    """How the site (tau, eta) of an observation moves: with its moments, and with (d1, d2)."""
+
+    moments: np.ndarray  # (2, 2, n)
+    views: np.ndarray  # (2, 2, n)
+
+
+def leave_one_out(
+    engine: str,
+    K: np.ndarray,
+    likelihood: Likelihood,
+    y: np.ndarray,
+    weights: np.ndarray,
+    approximation: Approximation,
+) -> Criterion:
+    """Sum of log probabilities of each level given all the others, from the cavities."""
+    a = approximation
+    copies, lam = np.maximum(weights, 1.0), a.cavity_var
+    jet = likelihood.log_expected(y, a.cavity_mean, lam)
+    grow = 1.0 + a.tau / copies * lam  # = lam / var
+    slope = weights * (0.5 * (jet.d1**2 + jet.d2) - jet.d1 * a.alpha / copies)
+    by_moments = np.stack([weights * jet.d1 * grow, slope * grow**2])
+    by_sites = np.stack([slope * lam**2, -weights * jet.d1 * lam]) / copies
+    direct = likelihood.pull(y, jet, weights)
+    return _total(
+        engine,
+        K,
+        likelihood,
+        y,
+        weights,
+        a,
+        float(weights @ jet.value),
+        np.zeros_like(K),
+        direct,
+        by_moments,
+        by_sites,
+    )
+
+
+def bound(
+    engine: str,
+    K: np.ndarray,
+    likelihood: Likelihood,
+    y: np.ndarray,
+    weights: np.ndarray,
+    approximation: Approximation,
+) -> Criterion:
+    """The variational lower bound at the posterior of any engine (eq. 13 of GPOR)."""
+    a = approximation
+    factor = factorise(K, a.tau).inverted()
+    beta = factor.inverse_diagonal()
+    jet = likelihood.expected_log(y, a.mean, a.var).times(weights)
+    value = float(jet.value.sum()) - divergence(factor.half_log_det, beta, a.alpha, a.mean)
+    by_moments = np.stack([jet.d1 - a.alpha, 0.5 * (jet.d2 + a.tau)])
+    zero = np.zeros(len(y))
+    direct = likelihood.pull(y, jet, np.ones(len(y)))
+    frozen = factor.evidence_gradient(a.alpha, zero)
+    return _total(
+        engine,
+        K,
+        likelihood,
+        y,
+        weights,
+        a,
+        value,
+        frozen,
+        direct,
+        by_moments,
+        np.zeros_like(by_moments),
+    )
+
+
+def _total(
+    engine: str,
+    K: np.ndarray,
+    likelihood: Likelihood,
+    y: np.ndarray,
+    weights: np.ndarray,
+    a: Approximation,
+    value: float,
+    G: np.ndarray,
+    direct: np.ndarray,
+    by_moments: np.ndarray,
+    by_sites: np.ndarray,
+) -> Criterion:
+    """Add to the direct derivatives what flows through the fixed point."""
+    response = _RESPONSES[engine](a, weights)
+    cov = factorise(K, a.tau).covariance(K)
+    adjoint = _adjoint(response, cov, by_moments, by_sites)
+    on_mean, on_var = adjoint
+    on_sites = by_sites + _through_covariance(cov, adjoint)
+    pulled = on_mean - a.tau * (cov @ on_mean)  # A' on_mean
+    A = -cov * a.tau
+    A[np.diag_indices_from(A)] += 1.0
+    cross = 0.5 * np.outer(pulled, a.alpha)
+    G = G + cross + cross.T + A.T @ (on_var[:, None] * A)
+    w1, w2 = np.einsum("svn,sn->vn", response.views, on_sites)
+    flow = likelihood.pull(y, a.jet, np.zeros(len(y)), w1, w2)
+    return Criterion(value, G, direct + flow)
+
+
+def _adjoint(
+    response: _Response, cov: np.ndarray, by_moments: np.ndarray, by_sites: np.ndarray
+) -> np.ndarray:
+    """Solve ``adj = by_moments + D' (by_sites + Pi' adj)`` for the adjoint of (mean, var)."""
+    shape, size = by_moments.shape, by_moments.size
+
+    def back(sites: np.ndarray) -> np.ndarray:
+        return np.einsum("smn,sn->mn", response.moments, sites)
+
+    def residual_map(flat: np.ndarray) -> np.ndarray:
+        adj = flat.reshape(shape)
+        return (adj - back(_through_covariance(cov, adj))).ravel()
+
+    rhs = (by_moments + back(by_sites)).ravel()
+    operator = LinearOperator((size, size), matvec=residual_map, dtype=float)
+    solution, info = gmres(
+        operator, rhs, rtol=1e-12, atol=0.0, restart=min(size, 100), maxiter=5
+    )
+    if info != 0:  # rare: the iteration it linearises hardly contracts
+        dense = np.stack([residual_map(e) for e in np.eye(size)], axis=1)
+        solution = np.linalg.solve(dense, rhs)
+    return solution.reshape(shape)
+
+
+def _through_covariance(cov: np.ndarray, adjoint: np.ndarray) -> np.ndarray:
+    """Adjoint of (tau, eta) from the adjoint of (mean, var)."""
+    on_mean, on_var = adjoint
+    return np.stack([-np.einsum("ij,ij,i->j", cov, cov, on_var), cov @ on_mean])
+
+
+def _from_expectations(jet: Jet, with_variance: bool) -> _Response:
+    """Sites ``tau = -L'', alpha = L'`` of a weighted view L(mean, var) with dL/dvar = L''/2."""
+    zero, one = np.zeros_like(jet.d1), np.ones_like(jet.d1)
+    half = 0.5 if with_variance else 0.0
+    moments = np.array([[-jet.d3, -half * jet.d4], [zero, half * jet.d3]])
+    return _Response(moments, np.array([[zero, -one], [one, zero]]))
+
+
+def _from_matching(a: Approximation, weights: np.ndarray) -> _Response:
+    """EP: moments of the tilted density match those of the posterior.
+
+    In terms of the cavity, with mu' = mean shift plus d1 times variance shift,
+    ``M d(mu', lam) = d(mean, var) - (lam d1, lam^2 d2)`` and ``d(tau, eta) = N d(mu', lam) +
+    ...``.
+    """
+    jet, lam, copies = a.jet, a.cavity_var, np.maximum(weights, 1.0)
+    shrink, zero = jet.shrink, np.zeros_like(lam)
+    M = np.array(
+        [[shrink, 0.5 * lam * jet.d3], [lam**2 * jet.d3, shrink**2 + 0.5 * lam**2 * jet.d4]]
+    )
+    N = np.array(
+        [[-jet.d3 / shrink**2, -0.5 * jet.d4 / shrink**2], [zero, 0.5 * jet.d3 / shrink]]
+    )
+    inverse = np.array([[M[1, 1], -M[0, 1]], [-M[1, 0], M[0, 0]]])
+    inverse = inverse / (M[0, 0] * M[1, 1] - M[0, 1] * M[1, 0])
+    moments = np.einsum("abn,bcn->acn", N, inverse)
+    views = -moments * np.stack([lam, lam**2])[None]
+    views[1, 0] += 1.0 / shrink
+    views[0, 1] -= 1.0 / shrink**2
+    return _Response(copies * moments, copies * views)
+
+
+_RESPONSES = {
+    "laplace": lambda a, weights: _from_expectations(a.jet, with_variance=False),
+    "variational": lambda a, weights: _from_expectations(a.jet, with_variance=True),
+    "ep": _from_matching,
+}
+
+
+@dataclass(frozen=True)
+class LabelProblem(Problem):
+    """A problem whose subsets hold some of the inputs with all that was said about them.
+
+    A share of the observations would see almost all of the inputs, and cost as much.
+    """
+
+    def subset(self, index: np.ndarray) -> Problem:
+        """All observations of as large a share of the inputs as ``index`` is of theirs."""
+        design = self.design
+        assert isinstance(design, Labels)
+        count = min(design.n, 1 + design.n * len(index) // len(design))
+        # A fixed shuffle: the rows of a table may lie in an order, and subsets are nested.
+        some = np.random.default_rng(0).permutation(design.n)[:count]
+        return super().subset(np.flatnonzero(np.isin(design.at, some)))
