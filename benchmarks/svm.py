@@ -65,7 +65,7 @@ def primal(X, y, beta, thresholds, constraints: str, C: float) -> float:
 def fit_ours(X, y, constraints: str, C: float) -> dict:
     """Kernel rows on demand within the default bound of memory, as an estimator would."""
     from ordinality.kernels import Gaussian
-    from ordinality.svm.rows import KernelRows
+    from ordinality.svm.kernel_rows import KernelRows
     from ordinality.svm.solver import solve
     from ordinality.svm.terms import FORMULATIONS
 

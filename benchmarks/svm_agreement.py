@@ -84,7 +84,7 @@ def theirs(X, y, Z, **options) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def compared(name: str, number: int, constraints: str, C: float, gamma: float) -> dict:
     """Rows predicted differently, and objectives of both fits on the same problem."""
-    from ordinality.svm.rows import KernelRows
+    from ordinality.svm.kernel_rows import KernelRows
     from ordinality.svm.solver import solve
     from ordinality.svm.terms import FORMULATIONS
 

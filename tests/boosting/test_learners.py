@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordinality.boosting.binning import Binned
-from ordinality.boosting.learners import Cut, Foreign, Stump
+from ordinality.boosting.learners import Binned, Cut, Foreign, Stump
 from ordinality.boosting.perceptron import Perceptron, Sigmoid
 from ordinality.boosting.trees import Tree
 

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
 
+from ordinality.boosting.ensemble import left_right, margins
 from ordinality.boosting.losses import (
     Pulls,
     all_offsets,
@@ -15,7 +16,6 @@ from ordinality.boosting.losses import (
     pair_step,
     pulled,
 )
-from ordinality.boosting.margins import left_right, margins
 from ordinality.boosting.thresholds import all_thresholds, left_right_thresholds
 
 scores = arrays(np.float64, 12, elements=st.floats(-20, 20))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ordinality.svm.rows import KernelRows
+from ordinality.svm.kernel_rows import KernelRows
 from ordinality.svm.solver import solve
 from ordinality.svm.terms import FORMULATIONS, comparisons
 

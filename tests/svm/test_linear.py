@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from ordinality.svm.kernel_rows import KernelRows
 from ordinality.svm.linear import solve_linear
-from ordinality.svm.rows import KernelRows
 from ordinality.svm.solver import solve
 from ordinality.svm.terms import FORMULATIONS, comparisons
 

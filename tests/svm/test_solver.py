@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ordinality.svm import solver
-from ordinality.svm.rows import KernelRows
+from ordinality.svm.kernel_rows import KernelRows
 from ordinality.svm.solver import recover, solve
 from ordinality.svm.terms import FORMULATIONS
 

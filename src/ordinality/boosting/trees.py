@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._compile import loop
-from .binning import Binned
+from .learners import Binned
 
 __all__ = ["Grown", "Tree"]
 

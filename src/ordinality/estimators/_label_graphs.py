@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import levels as _levels
-from ._svm_pairs import edges_of
+from ..svm.pairs import edges_of
 
 __all__ = ["GRAPHS", "Edges", "labels_of", "read"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from .. import levels as _levels
-from ..boosting import margins as _margins
+from ..boosting import ensemble as _margins
 from ..boosting.ensemble import Ensemble
 from . import _learners
 from ._validation import check_weights

@@ -13,17 +13,16 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..kernels.features import Linear
-from ..svm.rows import KernelRows
+from ..svm.kernel_rows import KernelRows, kernel_rows, part
 from ..svm.terms import FORMULATIONS
 from ._atomic import atomic
-from ._machine import Machine, Trained
 from ._progress import FitLog
 from ._rows import Rows
 from ._scaling import Scaling
 from ._scored import ScoredClassifier
-from ._svm_kernels import check_shape, chosen, gamma_of, kernel_rows, part
 from ._threads import one_pool
 from ._validation import check_choices, check_positive, check_weights, check_whole, rows_of
+from .base_svm import Machine, Trained, check_shape, chosen, gamma_of
 
 __all__ = ["Given", "SupportVectorClassifier"]
 

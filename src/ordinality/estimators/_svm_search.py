@@ -16,9 +16,8 @@ import numpy as np
 
 from .. import levels as _levels
 from .. import metrics
-from ..svm.rows import KernelRows
-from ._machine import Machine
-from ._svm_kernels import part
+from ..svm.kernel_rows import KernelRows, part
+from .base_svm import Machine
 
 __all__ = [
     "DEAR",

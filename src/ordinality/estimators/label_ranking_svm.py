@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..svm.kernel_rows import kernel_rows
+from ..svm.pairs import EdgeRows, edges_of
 from ._atomic import atomic
-from ._comparison_svm import ComparisonMachine
 from ._rankers import LabelRanker
 from ._scaling import Scaling
-from ._svm_kernels import chosen, kernel_rows
-from ._svm_pairs import EdgeRows, edges_of
 from ._validation import check_weights
+from .base_svm import ComparisonMachine, chosen
 
 __all__ = ["LabelRankingSVM"]
 

@@ -8,14 +8,15 @@ import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from ..kernels.foreign import Function
+from ..svm.kernel_rows import kernel_rows
+from ..svm.pairs import PairRows
 from ._answers import Answers, check_pairs, grades_of
 from ._atomic import atomic
 from ._catalogue import Catalogue
-from ._comparison_svm import ComparisonMachine
 from ._rankers import places
-from ._svm_kernels import Function, chosen, kernel_rows
-from ._svm_pairs import PairRows
 from ._validation import check_weights
+from .base_svm import ComparisonMachine, chosen
 
 __all__ = ["PreferenceSVM"]
 

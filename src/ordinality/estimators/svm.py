@@ -11,15 +11,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 
 from .. import metrics
+from ..svm.kernel_rows import kernel_rows
 from ._link import fold_splits
-from ._machine import Trained
 from ._progress import FitLog
 from ._rows import Rows
 from ._svm import Given, SupportVectorClassifier
-from ._svm_kernels import kernel_rows
 from ._svm_search import DEAR, Search, coarse_to_fine, counted, n_points, whole_powers
 from ._threads import thread_map
 from ._validation import check_choices, check_positive, check_whole
+from .base_svm import Trained
 
 __all__ = ["OrdinalSVM", "OrdinalSVMCV"]
 

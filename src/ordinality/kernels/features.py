@@ -1,7 +1,6 @@
 """Kernels of products of features, and the spline.
 
 Rasmussen & Williams (2006), chapter 4; Wahba (1990), chapter 1, for the spline.
-
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike
 from .base import Array, Kernel, matrix, square
 from .stationary import symmetric
 
-__all__ = ["Linear", "Polynomial", "Spline"]
+__all__ = ["Linear", "Polynomial", "Powers", "Spline"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,3 +180,32 @@ def _spline(X: Array, Y: Array) -> Array:
         a /= 6.0
         K += a
     return K
+
+
+@dataclass(frozen=True)
+class Powers:
+    """``(gamma x'y + coef0)**degree``; unlike `Polynomial` it may lack the offset.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Powers(0.5, 2, 0.0)(np.array([[2.0]]), np.array([[3.0]]))
+    array([[9.]])
+    """
+
+    gamma: float
+    degree: int
+    coef0: float
+    inputs = "features"
+
+    def __call__(self, X: np.ndarray, Y: np.ndarray | None = None) -> np.ndarray:
+        return self._power(X @ (X if Y is None else Y).T)
+
+    def diag(self, X: np.ndarray) -> np.ndarray:
+        """``(gamma |x|^2 + coef0)**degree``."""
+        return self._power(np.einsum("il,il->i", X, X))
+
+    def _power(self, products: np.ndarray) -> np.ndarray:
+        products *= self.gamma
+        products += self.coef0
+        return products**self.degree

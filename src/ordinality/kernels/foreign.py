@@ -21,7 +21,7 @@ from .features import Linear, Polynomial, Spline
 from .given import Correlation, Precomputed
 from .stationary import Gaussian, Matern, RationalQuadratic
 
-__all__ = ["Foreign", "translate"]
+__all__ = ["Foreign", "Function", "translate"]
 
 
 NAMED: dict[str, type[Kernel]] = {
@@ -219,3 +219,34 @@ class Foreign(Kernel):
 
     def __repr__(self) -> str:
         return f"Foreign({self.kernel!r})"
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function ``(X, Y) -> matrix`` of a user's as a kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernel = Function(lambda X, Y: X @ Y.T)
+    >>> kernel.diag(np.array([[1.0], [3.0]]))
+    array([1., 9.])
+    """
+
+    function: Callable[[np.ndarray, np.ndarray], Any]
+    inputs = "features"
+
+    def __call__(self, X: np.ndarray, Y: np.ndarray | None = None) -> np.ndarray:
+        Y = X if Y is None else Y
+        K = np.asarray(self.function(X, Y), dtype=np.float64, order="C")
+        if K.shape != (len(X), len(Y)):
+            raise ValueError(
+                f"the kernel function gave shape {K.shape} for {len(X)} and {len(Y)} rows; "
+                f"it must give {(len(X), len(Y))}."
+            )
+        return K
+
+    def diag(self, X: np.ndarray) -> np.ndarray:
+        """The diagonal, from blocks along it."""
+        blocks = (X[start : start + 32] for start in range(0, len(X), 32))
+        return np.concatenate([np.diagonal(self(block, block)) for block in blocks])

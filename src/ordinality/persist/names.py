@@ -26,7 +26,6 @@ _PLACES = """
     estimators._learners: Vote
     estimators._link: OrdinalLink
     estimators._scaling: Scaling
-    estimators._svm_kernels: Powers
     estimators.boosting: OrdinalBoost RankBoost
     estimators.label_ranking_gp: LabelRankingGP
     estimators.label_ranking_svm: LabelRankingSVM
@@ -48,7 +47,7 @@ _PLACES = """
     gp.predict: LabelPredictor LatentPredictor Piece=_Piece
     gp.site_loop: Approximation
     kernels.base: Constant Product Sum
-    kernels.features: Linear Polynomial Spline
+    kernels.features: Linear Polynomial Powers Spline
     kernels.foreign: Foreign
     kernels.given: Correlation Precomputed
     kernels.items: PerItem

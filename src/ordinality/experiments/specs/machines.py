@@ -158,7 +158,7 @@ def _rising(K: Floats, Cs: Floats) -> Iterator[Floats]:
     """Multipliers of comparisons at rising prices, each fit starting from the last."""
     from sklearn.exceptions import ConvergenceWarning
 
-    from ordinality.svm.rows import KernelRows
+    from ordinality.svm.kernel_rows import KernelRows
     from ordinality.svm.solver import solve
     from ordinality.svm.terms import comparisons
 

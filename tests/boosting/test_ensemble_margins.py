@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ordinality.boosting.margins import left_right, margin_error, margins, normaliser
+from ordinality.boosting.ensemble import left_right, margin_error, margins, normaliser
 from ordinality.levels import rank_from_scores, threshold_signs
 
 scores = arrays(np.float64, 10, elements=st.floats(-5, 5))

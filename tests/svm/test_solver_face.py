@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from ordinality.svm import solver
-from ordinality.svm.face import _farthest, _reach, climb
-from ordinality.svm.rows import KernelRows
-from ordinality.svm.solver import solve
+from ordinality.svm.kernel_rows import KernelRows
+from ordinality.svm.solver import _farthest, _reach, climb, solve
 from ordinality.svm.terms import comparisons
 
 

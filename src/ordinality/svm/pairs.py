@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..svm.rows import KernelRows
+from .kernel_rows import KernelRows
 
 __all__ = ["EdgeRows", "PairRows", "edges_of"]
+
 
 _MOST_BYTES = 2**28  # for features of edges; where they would take more, kernel rows are used
 

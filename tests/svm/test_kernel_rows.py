@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ordinality.svm.rows import KernelRows, RowCache
+from ordinality.svm.kernel_rows import KernelRows, RowCache
 
 
 class Counted:
