@@ -21,7 +21,7 @@ import numpy as np
 from rich.progress import track
 
 from ordinality import OrdinalBoost, RankBoost, datasets
-from ordinality.estimators._link import learn_link
+from ordinality.estimators.calibration import learn_link
 
 MODELS = {
     "all": OrdinalBoost("all"),

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.linalg import lapack
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from ordinality.estimators._threads import one_pool
+from ordinality.estimators.threads import one_pool
 from ordinality.gp.criteria import Evaluation, Problem
 from ordinality.gp.least_squares import LeastSquares, Score
 from ordinality.gp.likelihoods import Ordinal

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from ordinality import OrdinalGP, estimators, metrics
-from ordinality.estimators._threads import one_pool
+from ordinality.estimators.threads import one_pool
 from ordinality.gp.criteria import CRITERIA, ENGINES
 from ordinality.kernels import Gaussian, Linear
 

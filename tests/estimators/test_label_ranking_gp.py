@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import cross_val_score
 
 from ordinality import LabelRankingGP, LabelRankingSVM
-from ordinality.estimators._label_graphs import read
+from ordinality.estimators.label_graphs import read
 from ordinality.gp.criteria import ENGINES
 from ordinality.gp.design import Direct
 from ordinality.gp.likelihoods import Ordinal

@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from ordinality import PreferenceGP
-from ordinality.estimators._answers import Answers
+from ordinality.estimators.preference_data import Answers
 from ordinality.kernels import Gaussian
 
 X = np.random.default_rng(0).normal(size=(6, 2))

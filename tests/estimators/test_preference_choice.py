@@ -55,7 +55,7 @@ def test_cases_of_all_sizes_in_any_order_sum_to_one(fitted, monkeypatch):
     np.testing.assert_allclose(
         fitted.predict_choice(items[turn], cases[turn]), found[turn], rtol=0, atol=0.003
     )
-    monkeypatch.setattr("ordinality.estimators._preference._TOGETHER", 3)
+    monkeypatch.setattr("ordinality.estimators.preference_gp._TOGETHER", 3)
     np.testing.assert_allclose(fitted.predict_choice(items, cases), found, rtol=0, atol=1e-9)
 
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 
 from ordinality import PreferenceGP
-from ordinality.estimators import _preference
+from ordinality.estimators import preference_gp
 from ordinality.gp.criteria import ENGINES, Problem
 from ordinality.kernels import Gaussian, Linear
 
@@ -211,7 +211,7 @@ def test_evidence_at_the_fit_is_stationary_and_its_gradient_exact(draw_study):
 def test_a_search_begins_on_few_items_and_what_was_said_of_them(study, fitted):
     problem = fitted.fit_.problem
     assert type(problem) is Problem  # what is kept knows nothing of the search
-    searched = _preference._AmongItems.of(problem)
+    searched = preference_gp._AmongItems.of(problem)
     few, more = searched.subset(np.arange(20)), searched.subset(np.arange(60))
     assert (len(few.y), len(more.y)) == (20, 60)
     # As many answers drawn at random would see nearly all of the items.
@@ -226,7 +226,7 @@ def test_a_search_begins_on_few_items_and_what_was_said_of_them(study, fitted):
 def test_many_pairs_are_asked_in_batches(study, fitted, monkeypatch):
     pairs = np.array([(i, j) for i in range(N) for j in range(N) if i != j])
     whole = fitted.predict_proba(pairs)
-    monkeypatch.setattr("ordinality.estimators._preference._ENTRIES", 10)
+    monkeypatch.setattr("ordinality.estimators.preference_gp._ENTRIES", 10)
     np.testing.assert_allclose(fitted.predict_proba(pairs), whole, rtol=0, atol=1e-12)
 
 
@@ -282,7 +282,7 @@ def test_large_studies_are_learnt_coarse_to_fine(monkeypatch):
     gap = f[pairs[:, 0]] - f[pairs[:, 1]] + 0.3 * rng.normal(size=len(pairs))
     settings = {"items": X, "inference": "laplace"}
     stepwise = PreferenceGP(**settings).fit(pairs, gap > 0)
-    monkeypatch.setattr(_preference, "_LARGE", np.inf)
+    monkeypatch.setattr(preference_gp, "_LARGE", np.inf)
     at_once = PreferenceGP(**settings).fit(pairs, gap > 0)
     assert len(stepwise.fit_.path) > len(at_once.fit_.path) == 1
     assert stepwise.fit_.best.value == pytest.approx(at_once.fit_.best.value, abs=0.02)

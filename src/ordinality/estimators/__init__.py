@@ -7,16 +7,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .boosting import OrdinalBoost, RankBoost
     from .label_ranking_gp import LabelRankingGP
     from .label_ranking_svm import LabelRankingSVM
-    from .least_squares import LeastSquaresOrdinalGP
+    from .least_squares_ordinal_gp import LeastSquaresOrdinalGP
     from .low_rank_imputer import LowRankImputer
+    from .ordinal_boost import OrdinalBoost, RankBoost
     from .ordinal_gp import OrdinalGP
+    from .ordinal_svm import OrdinalSVM, OrdinalSVMCV
     from .preference_gp import PreferenceGP
     from .preference_svm import PreferenceSVM
-    from .rounded import RoundedRegressor
-    from .svm import OrdinalSVM, OrdinalSVMCV
+    from .rounded_regressor import RoundedRegressor
 
 __all__ = [
     "LabelRankingGP",
@@ -36,16 +36,16 @@ __all__ = [
 _HOMES = {
     "LabelRankingGP": "label_ranking_gp",
     "LabelRankingSVM": "label_ranking_svm",
-    "LeastSquaresOrdinalGP": "least_squares",
+    "LeastSquaresOrdinalGP": "least_squares_ordinal_gp",
     "LowRankImputer": "low_rank_imputer",
-    "OrdinalBoost": "boosting",
+    "OrdinalBoost": "ordinal_boost",
     "OrdinalGP": "ordinal_gp",
-    "OrdinalSVM": "svm",
-    "OrdinalSVMCV": "svm",
+    "OrdinalSVM": "ordinal_svm",
+    "OrdinalSVMCV": "ordinal_svm",
     "PreferenceGP": "preference_gp",
     "PreferenceSVM": "preference_svm",
-    "RankBoost": "boosting",
-    "RoundedRegressor": "rounded",
+    "RankBoost": "ordinal_boost",
+    "RoundedRegressor": "rounded_regressor",
 }
 
 

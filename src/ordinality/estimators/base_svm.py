@@ -19,9 +19,9 @@ from ..svm.kernel_rows import KernelRows
 from ..svm.linear import solve_linear
 from ..svm.solver import Solution, solve
 from ..svm.terms import FORMULATIONS, Terms, comparisons
-from ._progress import FitLog
-from ._threads import one_pool
-from ._validation import check_choices, check_positive, check_whole
+from .fit_log import FitLog
+from .fitting import check_choices, check_positive, check_whole
+from .threads import one_pool
 
 __all__ = [
     "NAMES",

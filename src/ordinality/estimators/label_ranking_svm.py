@@ -10,11 +10,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..svm.kernel_rows import kernel_rows
 from ..svm.pairs import EdgeRows, edges_of
-from ._atomic import atomic
-from ._rankers import LabelRanker
-from ._scaling import Scaling
-from ._validation import check_weights
+from .base_gp import Scaling
 from .base_svm import ComparisonMachine, chosen
+from .fitting import atomic, check_weights
+from .label_graphs import LabelRanker
 
 __all__ = ["LabelRankingSVM"]
 

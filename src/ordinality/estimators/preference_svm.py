@@ -11,12 +11,10 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from ..kernels.foreign import Function
 from ..svm.kernel_rows import kernel_rows
 from ..svm.pairs import PairRows
-from ._answers import Answers, check_pairs, grades_of
-from ._atomic import atomic
-from ._catalogue import Catalogue
-from ._rankers import places
-from ._validation import check_weights
 from .base_svm import ComparisonMachine, chosen
+from .fitting import atomic, check_weights
+from .label_graphs import places
+from .preference_data import Answers, Catalogue, check_pairs, grades_of
 
 __all__ = ["PreferenceSVM"]
 

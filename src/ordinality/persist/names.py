@@ -20,22 +20,20 @@ _PLACES = """
     boosting.learners: Borrowed Cut
     boosting.perceptron: Halfspace SoftHalfspace
     boosting.trees: Grown
-    estimators._answers: Answers
-    estimators._catalogue: Catalogue
-    estimators._judges: Panel
-    estimators._learners: Vote
-    estimators._link: OrdinalLink
-    estimators._scaling: Scaling
-    estimators.boosting: OrdinalBoost RankBoost
+    estimators.base_gp: Scaling
+    estimators.boost_learners: Vote
+    estimators.calibration: OrdinalLink
     estimators.label_ranking_gp: LabelRankingGP
     estimators.label_ranking_svm: LabelRankingSVM
-    estimators.least_squares: LeastSquaresOrdinalGP
+    estimators.least_squares_ordinal_gp: LeastSquaresOrdinalGP
     estimators.low_rank_imputer: LowRankImputer
+    estimators.ordinal_boost: OrdinalBoost RankBoost
     estimators.ordinal_gp: OrdinalGP
+    estimators.ordinal_svm: OrdinalSVM OrdinalSVMCV
+    estimators.preference_data: Answers Catalogue Panel
     estimators.preference_gp: PreferenceGP
     estimators.preference_svm: PreferenceSVM
-    estimators.rounded: RoundedRegressor
-    estimators.svm: OrdinalSVM OrdinalSVMCV
+    estimators.rounded_regressor: RoundedRegressor
     gp.criteria: Evaluation LabelProblem Problem
     gp.design: Direct Rows
     gp.hyperpriors: Hyperprior

@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from ordinality import OrdinalBoost, RankBoost
-from ordinality.estimators._learners import vc_dimension
+from ordinality.estimators.boost_learners import vc_dimension
 
 LEARNERS = ["perceptron", "sigmoid", "stump", "tree"]
 MODELS = {

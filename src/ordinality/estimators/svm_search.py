@@ -31,16 +31,23 @@ __all__ = [
     "whole_powers",
 ]
 
+
 _FINE = 0.2  # step of the fine grid, in log10
+
 
 # Prices (C times weight) above this do not occur in the papers' grid, C <= 10^3.8, unless
 # weights are extreme. Multipliers have to travel as far as the price, and steps grow with it:
 # there a whole path of rising prices gets so many steps for each hinge term. Paths of unit
 # weights took 6 per term with 20 overlapping rows, 190 with 100 (three levels, rbf kernel).
 DEAR = 1e5
+
+
 _PER_TERM = 200
 
+
 Split = tuple[np.ndarray, ...]  # training and test rows; and weights, if not the rows' own
+
+
 Tick = Callable[[int], None]
 
 

@@ -21,11 +21,16 @@ from threadpoolctl import ThreadpoolController
 
 __all__ = ["one_pool", "thread_map"]
 
+
 _FEW = 800  # rows below which a second thread gains little and may wait for a busy core
 
 
 _lock = threading.Lock()
+
+
 _holders = {"all": 0, "numpy": 0}  # fits at work in this process, by what they hold
+
+
 _original: dict[str, int] = {}  # threads of each library before the first of them
 
 

@@ -12,7 +12,7 @@ from ordinality import (
     OrdinalSVM,
     PreferenceGP,
 )
-from ordinality.estimators._rows import Rows, canonical_order
+from ordinality.estimators.fitting import Rows, canonical_order
 from ordinality.kernels import Correlation, Precomputed
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordinality.lowrank import low_rank, row_coefficients
+from ordinality.estimators.low_rank_imputer import low_rank, row_coefficients
 
 
 def incomplete(seed=0, shape=(30, 20), rank=2, share=0.6, noise=0.1):

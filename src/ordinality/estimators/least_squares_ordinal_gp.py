@@ -13,9 +13,9 @@ from ..gp.likelihoods import Ordinal
 from ..gp.optimise import Fit
 from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
-from ._process import GaussianProcessClassifier
-from ._threads import one_pool
-from ._validation import check_choices, check_positive, check_whole
+from .base_gp import GaussianProcessClassifier
+from .fitting import check_choices, check_positive, check_whole
+from .threads import one_pool
 
 __all__ = ["LeastSquaresOrdinalGP"]
 

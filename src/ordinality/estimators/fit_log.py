@@ -16,7 +16,9 @@ from typing import Any
 
 __all__ = ["FitLog", "SearchLog"]
 
+
 logging.getLogger("ordinality").addHandler(logging.NullHandler())
+
 
 _SILENCE = 5.0  # seconds after which the next step is told like a stage
 

@@ -16,7 +16,9 @@ from ..boosting.trees import Tree
 
 __all__ = ["NAMES", "Election", "Vote", "check_learner", "trainer", "vc_dimension"]
 
+
 NAMES = ("perceptron", "sigmoid", "stump", "tree")
+
 
 _EXACT = 50_000  # rows up to which stumps try every cut
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ordinality import metrics
-from ordinality.estimators._link import (
+from ordinality.estimators.calibration import (
     OrdinalLink,
     _minus_objective,
     agreeing,
@@ -13,7 +13,7 @@ from ordinality.estimators._link import (
     level_order,
     out_of_fold,
 )
-from ordinality.estimators._threads import thread_map
+from ordinality.estimators.threads import thread_map
 from ordinality.gp.likelihoods import Ordinal
 
 THRESHOLDS, WIDTH = np.array([-3.0, 0.0, 1.0, 5.0]), 1.5

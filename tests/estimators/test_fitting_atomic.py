@@ -115,7 +115,9 @@ def raising(error, at):
 
     def watch(frame, event, _):
         code = frame.f_code
-        ours = code.co_filename.startswith(PACKAGE) and "_threads" not in code.co_filename
+        ours = code.co_filename.startswith(PACKAGE) and not code.co_filename.endswith(
+            "threads.py"
+        )
         if event == "call" and ours and not code.co_flags & inspect.CO_GENERATOR:
             calls[0] += 1
             if calls[0] == at:

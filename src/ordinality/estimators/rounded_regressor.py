@@ -13,9 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from ._atomic import atomic
-from ._ordinal import SometimesProbabilistic
-from ._validation import rows_of
+from .base_ordinal import SometimesProbabilistic
+from .fitting import atomic, rows_of
 
 __all__ = ["RoundedRegressor"]
 

@@ -1,0 +1,816 @@
+"""Thresholded ensembles: ORBoost with all or with left and right margins, and RankBoost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any, NamedTuple, Self, cast
+
+import numpy as np
+from sklearn.utils import check_consistent_length, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .. import levels as _levels
+from ..boosting import ensemble as _margins
+from ..boosting.ensemble import Ensemble, boost, rank_boost
+from ..boosting.learners import Trainer
+from ..levels import rank_from_scores
+from . import boost_learners
+from .base_gp import Scaling
+from .boost_learners import check_learner, trainer
+from .calibration import ScoredClassifier, level_order
+from .fit_log import FitLog
+from .fitting import (
+    Rows,
+    atomic,
+    check_choices,
+    check_positive,
+    check_weights,
+    check_whole,
+    rows_of,
+)
+from .threads import one_pool
+
+__all__ = [
+    "BoundTerms",
+    "MarginMixin",
+    "OrdinalBoost",
+    "RankBoost",
+    "ThresholdedEnsemble",
+    "Watch",
+    "first_rounds",
+    "held_out",
+]
+
+
+_KINDS = ("classification", "boundary", "absolute")
+
+
+class BoundTerms(NamedTuple):
+    """What of Theorems 1 and 2 of Lin & Li (2006) can be computed; see ``bound_terms``."""
+
+    absolute_error: float  # E_A at the margin, Theorem 1
+    boundary_error: float  # E_B at the margin, Theorem 2
+    classification_error: float  # E_C at the margin; Corollary 1 has it twice
+    absolute_complexity: float  # inside O() of Theorem 1: K times the next
+    boundary_complexity: float  # inside O() of Theorem 2 and of Corollary 1
+    d_hat: int  # VC dimension of the learners, and K - 1
+    n: int  # rows
+
+
+class MarginMixin:
+    """Margins, margin errors and bounds of a fitted `ThresholdedEnsemble`."""
+
+    learner: Any
+    depth: int
+    ensemble_: Ensemble
+    levels_: np.ndarray
+    thresholds_: np.ndarray
+    n_features_in_: int
+    _order: _levels.Order
+
+    def margins_of(self, X: Any, y: Any, *, normalized: bool = False) -> np.ndarray:
+        """How far each row lies on the right side of each threshold (Definition 1).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,)
+            Labels.
+        normalized : bool, default=False
+            Divide by ``sum |weights_| + sum |thresholds_|``, so that margins of different
+            ensembles can be compared: all lie between -1 and 1.
+
+        Returns
+        -------
+        margins : ndarray of shape (n, K - 1)
+            Negative where the vote is on the wrong side.
+        """
+        return self._margins(X, y, normalized)[0]
+
+    def margin_error(
+        self,
+        X: Any,
+        y: Any,
+        delta: float = 0.0,
+        kind: str = "classification",
+        *,
+        sample_weight: Any = None,
+    ) -> float:
+        """Share of errors when a normalised margin of at most `delta` counts as one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,)
+            Labels.
+        delta : float, default=0.0
+            Margin asked for; zero gives the plain errors.
+        kind : {"classification", "boundary", "absolute"}, default="classification"
+            Whether one of the two thresholds next to the label is too near (E_C); which share
+            of them is (E_B); how many of all thresholds are (E_A).
+        sample_weight : array-like of shape (n,), default=None
+
+        Returns
+        -------
+        error : float
+            ``E_C / 2 <= E_B <= E_C``.
+        """
+        if kind not in _KINDS:
+            raise ValueError(f"kind={kind!r} is not known; choose one of {list(_KINDS)}.")
+        rho, ranks = self._margins(X, y, normalized=True)
+        weights = check_weights(sample_weight, len(rho))
+        return _margins.margin_error(rho, ranks, delta, kind, weights)  # type: ignore[arg-type]
+
+    def bound_terms(
+        self,
+        X: Any,
+        y: Any,
+        delta: float,
+        *,
+        confidence: float = 0.05,
+        vc_dimension: int | None = None,
+    ) -> BoundTerms:
+        """The terms of the large-margin bounds (Theorems 1 and 2) that can be computed.
+
+        The expected error is at most the error at a margin on the training rows plus a
+        constant times a complexity. **The constant is not known**, so the terms say nothing
+        about a single number; they compare ensembles, margins and sample sizes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training rows.
+        y : array-like of shape (n,)
+            Their labels.
+        delta : float
+            Margin, above zero: a larger one means more errors and less complexity.
+        confidence : float, default=0.05
+            Probability with which the bound may fail.
+        vc_dimension : int, default=None
+            Of the set of learners. None: d + 1 for perceptrons (and for sigmoids, whose own
+            theorem asks for another dimension), an upper bound for stumps and trees; must be
+            stated for learners of scikit-learn.
+
+        Returns
+        -------
+        BoundTerms
+            Errors at the margin, complexities (infinite unless n exceeds ``d_hat``), d_hat, n.
+        """
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence={confidence!r} must lie between 0 and 1.")
+        if not 0 < delta < np.inf:
+            raise ValueError(f"delta={delta!r} must be a number above zero.")
+        rho, ranks = self._margins(X, y, normalized=True)
+        if vc_dimension is None:
+            vc_dimension = boost_learners.vc_dimension(
+                self.learner, self.n_features_in_, self.depth
+            )
+        n, K = len(rho), len(self.levels_)
+        d_hat = int(vc_dimension) + K - 1
+        complexity = np.inf
+        if n > d_hat:
+            capacity = d_hat * np.log(n / d_hat) ** 2 / delta**2
+            complexity = float(np.sqrt((capacity + np.log(1 / confidence)) / n))
+        return BoundTerms(
+            _margins.margin_error(rho, ranks, delta, "absolute"),
+            _margins.margin_error(rho, ranks, delta, "boundary"),
+            _margins.margin_error(rho, ranks, delta, "classification"),
+            K * complexity, complexity, d_hat, n,
+        )  # fmt: skip
+
+    def _margins(self, X: Any, y: Any, normalized: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Margins (n, K - 1) and ranks (n,)."""
+        scores = self.predict_score(X)
+        check_consistent_length(scores, y)
+        ranks = self._order.encode(y)
+        rho = _margins.margins(scores, self.thresholds_, ranks)
+        if normalized:
+            rho /= _margins.normaliser(self.ensemble_.alphas, self.thresholds_) or 1.0
+        return rho, ranks
+
+    def predict_score(self, X: Any) -> np.ndarray:
+        raise NotImplementedError
+
+
+# ----------------------------------------------------------------
+# Early stopping: rows to hold out, how to watch them, and the way back to the best round.
+
+
+def held_out(rows: Rows, fraction: float, rng: np.random.Generator) -> np.ndarray:
+    """Indices of a share of the rows of each level; every level keeps one to learn from.
+
+    Rows that agree in all features are held out together or not at all.
+    """
+    order = level_order(rows.y, rows.groups, rng)
+    first = np.unique(rows.groups, return_index=True)[1]
+    order = order[np.append(False, np.diff(rows.y[first][order]) == 0)]
+    steps = np.ceil(fraction * np.arange(len(order) + 1))  # one at least
+    held = np.flatnonzero(np.isin(rows.groups, order[np.diff(steps) > 0]))
+    if not len(held):
+        raise ValueError(
+            f"validation_fraction={fraction} of {len(first)} distinct rows leaves none to "
+            "watch: every level keeps one to learn from. Leave it out, or give more rows."
+        )
+    return held
+
+
+@dataclass(eq=False)
+class Watch:
+    """Error of held-out rows after each round; says when it has not fallen for long enough."""
+
+    rows: Rows
+    absolute: bool
+    patience: int
+    tol: float
+    errors: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._scores = np.zeros(len(self.rows))
+        self._best, self._since = np.inf, 0
+
+    def __call__(
+        self, learner: Any, alpha: float, thresholds: np.ndarray, log_losses: list[float]
+    ) -> bool:
+        self._scores += alpha * learner(self.rows.X)
+        away = np.abs(rank_from_scores(self._scores, thresholds) - self.rows.y)
+        wrong = away if self.absolute else away > 0
+        self.errors.append(float(np.average(wrong, weights=self.rows.weights)))
+        self._since += 1
+        if self.errors[-1] < self._best - self.tol:
+            self._best, self._since = self.errors[-1], 0
+        return self._since >= self.patience
+
+
+def first_rounds(ensemble: Ensemble, rounds: int) -> Ensemble:
+    """The ensemble as it was after so many rounds."""
+    return Ensemble(
+        ensemble.learners[:rounds],
+        ensemble.alphas[:rounds],
+        ensemble.thresholds[: rounds + 1],
+        ensemble.log_losses[: rounds + 1],
+    )
+
+
+# ----------------------------------------------------------------
+# What the thresholded ensembles share: learning in rounds, scores, probabilities.
+
+
+_DEEPEST = 12  # of a tree: its sums over bins take 4 kB a leaf
+
+
+class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
+    """A weighted vote of confidence functions, cut into levels by ordered thresholds.
+
+    Subclasses say how to boost (`_boost`), by which error held-out rows are judged
+    (`_absolute`), and how many terms a loss has (`_log_terms`).
+    """
+
+    learner: Any
+    n_estimators: int
+    gamma: float
+    depth: int
+    updates: int
+    bins: int | None
+    standardize: bool
+    validation_fraction: Any
+    patience: int
+    tol: Any
+    warm_start: bool
+    random_state: Any
+
+    @atomic
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the confidence functions, their weights and the thresholds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Finite numbers.
+        y : array-like of shape (n,)
+            Labels: integers, strings, booleans, an ordered Categorical or Enum.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows: 2 counts as two copies of a row, 0 as none.
+
+        Returns
+        -------
+        self : object
+        """
+        self._check_parameters()
+        before = self._earlier()
+        X, checked = validate_data(
+            self, X, y, dtype=np.float64, y_numeric=False, reset=before is None
+        )
+        weights = check_weights(sample_weight, len(X))
+        kept = np.flatnonzero(weights > 0)
+        labels = rows_of(y, checked, kept)
+        if before is not None:
+            self._check_same_levels(labels, checked)
+        rows = Rows.of(X[kept], self._learn_levels(labels, checked), weights[kept])
+        if before is None:
+            self._begin(rows)
+        rows = replace(rows, X=self._scaled(rows.X))
+        coach = trainer(
+            self.learner, len(rows), self.gamma, self.depth, self.updates, self.bins
+        )
+        with one_pool(len(rows)):
+            self._grow(rows, coach, before)
+            self._calibrate(rows, coach)
+        return self
+
+    def predict_score(self, X: Any) -> np.ndarray:
+        """The vote, ``H(x) = sum_t weights_[t] learners_[t](x)``, which the thresholds cut.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        scores : ndarray of shape (n,)
+            On the scale of ``thresholds_``.
+        """
+        X = self._checked(X)
+        return self.ensemble_.score(X)
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """Predictions after each round; the last are those of `predict`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Yields
+        ------
+        y : ndarray of shape (n,)
+        """
+        for scores, thresholds in self._stages(X):
+            yield self._order.decode(_levels.rank_from_scores(scores, thresholds))
+
+    def staged_predict_score(self, X: Any) -> Iterator[np.ndarray]:
+        """The vote after each round; the last is that of `predict_score`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Yields
+        ------
+        scores : ndarray of shape (n,)
+        """
+        for scores, _ in self._stages(X):
+            yield scores
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """What `decision_function` gives, after each round.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Yields
+        ------
+        scores : ndarray of shape (n,) or (n, K)
+        """
+        for scores, thresholds in self._stages(X):
+            yield self._decision(scores, thresholds)
+
+    # What subclasses say.
+
+    def _boost(
+        self,
+        rows: Rows,
+        coach: Trainer,
+        rounds: int,
+        rng: np.random.Generator,
+        start: Ensemble | None = None,
+        watch: Callable[..., bool] | None = None,
+    ) -> Ensemble:
+        raise NotImplementedError
+
+    def _absolute(self) -> bool:
+        """Whether the absolute error is aimed at, and not the classification error."""
+        raise NotImplementedError
+
+    def _log_terms(self, first: float, total: float) -> float:
+        """Logarithm of the divisor that makes losses means, by the first log loss or weight."""
+        raise NotImplementedError
+
+    # The rest is the same for all.
+
+    def _check_parameters(self) -> None:
+        check_learner(self.learner)
+        check_choices(self, standardize=(True, False), warm_start=(True, False))
+        check_positive(self, "gamma")
+        check_whole(self, n_estimators=1, depth=1, updates=1, patience=1)
+        if self.depth > _DEEPEST:
+            raise ValueError(f"depth={self.depth} is too deep; {_DEEPEST} is the most.")
+        if self.calibration_folds is not None:
+            check_whole(self, calibration_folds=2)
+        if self.bins is not None:
+            check_whole(self, bins=2)
+            if self.bins > 256:
+                raise ValueError(f"bins={self.bins} is too many; 256 is the most.")
+        if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
+            raise ValueError(f"tol={self.tol!r} must be a number, zero or more.")
+        fraction = self.validation_fraction
+        if fraction is not None and not (
+            isinstance(fraction, Real) and 0 < float(fraction) < 1
+        ):
+            raise ValueError(
+                f"validation_fraction={fraction!r} must lie between 0 and 1, or be None."
+            )
+
+    def _earlier(self) -> Ensemble | None:
+        """The ensemble to go on from."""
+        if not self.warm_start:
+            return None
+        if self.validation_fraction is not None or hasattr(self, "validation_score_"):
+            raise ValueError(
+                "warm_start cannot go on from a run that was stopped early; leave "
+                "validation_fraction or warm_start out."
+            )
+        ensemble = getattr(self, "ensemble_", None)
+        if ensemble is not None and self.n_estimators < len(ensemble.alphas):
+            raise ValueError(
+                f"n_estimators={self.n_estimators}, but the model to go on from has "
+                f"{len(ensemble.alphas)}; ask for at least as many, or set warm_start=False."
+            )
+        return ensemble
+
+    def _check_same_levels(self, labels: Any, given: Any) -> None:
+        found = self._resolve(labels, given).levels
+        if not np.array_equal(found, self.levels_):
+            raise ValueError(
+                f"the labels have the levels {found.tolist()}, but the model to go on from "
+                f"has {self.levels_.tolist()}; state them with `levels`, or set "
+                "warm_start=False."
+            )
+
+    def _begin(self, rows: Rows) -> None:
+        """What a warm start keeps from the first fit: seeds, and the scale of the features."""
+        seed = 0 if self.random_state is None else self.random_state
+        self._seed = int(check_random_state(seed).randint(2**31))
+        self._rng = self._generator(0)
+        # Cuts are the same whatever the scale, and are easier to read in the user's units.
+        scaled = self.standardize and self.learner not in ("stump", "tree")
+        self._scaling = Scaling.of(rows.X, rows.weights) if scaled else None
+
+    def _generator(self, purpose: int) -> np.random.Generator:
+        return np.random.default_rng([self._seed, purpose])
+
+    def _scaled(self, X: np.ndarray) -> np.ndarray:
+        return X if self._scaling is None else self._scaling(X)
+
+    def _checked(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        return self._scaled(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def _grow(self, rows: Rows, coach: Trainer, before: Ensemble | None) -> None:
+        """Run the rounds and keep what they gave."""
+        rng, watch = deepcopy(self._rng), None
+        if self.validation_fraction is not None:
+            held = held_out(rows, float(self.validation_fraction), self._generator(1))
+            watch = Watch(rows.take(held), self._absolute(), self.patience, self.tol)
+            rows = rows.take(np.setdiff1d(np.arange(len(rows)), held))
+        done = 0 if before is None else len(before.alphas)
+        log, total = FitLog(self), float(rows.weights.sum())
+        hook = self._told(log, before, total, watch) if log.wanted else watch
+        found = self._boost(rows, coach, self.n_estimators - done, rng, before, hook)
+        self._rng, self.n_iter_ = rng, len(found.alphas)
+        if watch is not None:
+            self.validation_score_ = -np.array(watch.errors)
+            found = first_rounds(found, int(np.argmin(watch.errors)) + 1)
+        elif hasattr(self, "validation_score_"):
+            del self.validation_score_  # of an earlier fit
+        self.ensemble_, self.n_estimators_ = found, len(found.alphas)
+        self.learners_, self.weights_ = list(found.learners), found.alphas
+        self.thresholds_ = found.thresholds[-1]
+        log_terms = self._log_terms(float(found.log_losses[0]), total)
+        self.train_loss_ = np.exp(found.log_losses - log_terms)
+        kept, loss = len(found.alphas), self.train_loss_[-1]
+        log.stage("%d rounds, %d kept: loss %.6g", self.n_iter_, kept, loss)
+        self.feature_importances_ = found.relevance(self.n_features_in_)
+
+    def _told(
+        self, log: FitLog, before: Ensemble | None, total: float, watch: Watch | None
+    ) -> Callable[..., bool]:
+        """What is called after each round: a message, and then what was to be called anyway."""
+        done = 0 if before is None else len(before.alphas)
+
+        def told(*round: Any) -> bool:
+            over, losses = watch is not None and watch(*round), round[-1]
+            first = losses[0] if before is None else float(before.log_losses[0])
+            loss = np.exp(losses[-1] - self._log_terms(first, total))
+            held = "" if watch is None else f", error of held-out rows {watch.errors[-1]:.4g}"
+            at = done + len(losses) - 1
+            log.step("round %d of %d: loss %.6g%s", at, self.n_estimators, loss, held)
+            return over
+
+        return told
+
+    def _calibrate(self, rows: Rows, coach: Trainer) -> None:
+        def fit_score(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            part = rows.take(train)
+            fold = self._boost(part, coach, self.n_estimators_, self._generator(2))
+            return fold.score(part.X), fold.score(rows.X[test])
+
+        whole = lambda: self.ensemble_.score(rows.X)  # noqa: E731
+        self._learn_link(rows, whole, fit_score, self._generator(3))
+
+    def _stages(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        X = self._checked(X)
+        staged = self.ensemble_.staged_scores(X)
+        yield from zip(staged, self.ensemble_.thresholds[1:], strict=True)
+
+
+# ----------------------------------------------------------------
+# Thresholded ensembles: ORBoost with all or with left and right margins, and RankBoost.
+
+
+class OrdinalBoost(ThresholdedEnsemble):
+    """Boosting for ordered labels: a vote of simple functions, cut by thresholds (ORBoost).
+
+    Each round adds the function that opposes the gradient of an exponential loss over margins
+    best, weighs it by the step that lowers the loss most, and moves the thresholds to where
+    they are best. `predict` gives the level between whose thresholds the vote falls; it does
+    not go by the probabilities, which come from a link calibrated on left-out rows.
+
+    Parameters
+    ----------
+    margins : {"all", "left-right"}, default="all"
+        Which thresholds a row must keep away from: all of them (bounds the absolute error), or
+        the two next to its label (bounds the classification error).
+    learner : {"perceptron", "sigmoid", "stump", "tree"} or classifier, default="perceptron"
+        Functions that vote: halfspaces learnt by random coordinate descent; the same with
+        smooth edges, the best on the paper's benchmarks; one cut on one feature; small trees;
+        or any scikit-learn classifier that takes sample weights, whose predictions are votes
+        of +1 and -1.
+    n_estimators : int, default=200
+        Rounds.
+    gamma : float, default=4.0
+        Steepness of sigmoids.
+    depth : int, default=3
+        Cuts on the way to a leaf of a tree, at most 12.
+    updates : int, default=200
+        Line searches for each perceptron or sigmoid.
+    bins : int, default=None
+        For stumps and trees: cuts are looked for between so many bins of equal frequency, 2 to
+        256. None: stumps try every cut up to 50,000 distinct rows and 256 bins above, trees
+        use 256.
+    standardize : bool, default=True
+        Whether features are shifted and scaled to unit spread first; stumps and trees do
+        without.
+    calibration_folds : int or None, default=5
+        Parts in which rows are left out in turn to calibrate probabilities; each costs one
+        more fit. None: no probabilities, and `predict_proba` does not exist.
+    validation_fraction : float, default=None
+        Share of each level held out to stop early: the round with the least error of these
+        rows (absolute for ``margins="all"``, else classification) is kept.
+    patience : int, default=50
+        Rounds without improvement after which early stopping gives up.
+    tol : float, default=1e-4
+        What counts as an improvement.
+    warm_start : bool, default=False
+        Whether `fit` adds rounds to the model there is, up to ``n_estimators``; on the same
+        data the result is that of one long run. Scaling and seeds of the first fit are kept,
+        probabilities are calibrated anew.
+    levels : array-like of shape (K,), default=None
+        The labels in order, lowest first. None: the order `y` carries, else sorted.
+    random_state : int, RandomState or None, default=None
+        Chooses directions, folds and held-out rows; None is a fixed seed, so equal calls give
+        equal models.
+    n_jobs : int, default=None
+        The folds of the calibration run in this many threads.
+    verbose : int, default=0
+        1 writes the stages of a long fit to stderr, 2 every step. The logger "ordinality" gets
+        them in any case, as INFO and DEBUG.
+
+    Attributes
+    ----------
+    levels_ : ndarray of shape (K,)
+        Labels in order. ``classes_`` holds the same, sorted.
+    thresholds_ : ndarray of shape (K - 1,)
+        Ascending, on the scale of the vote.
+    weights_ : ndarray of shape (T,)
+        Weight of each function in the vote; some may be negative.
+    learners_ : list of T functions
+        Each maps scaled features (n, d) to votes (n,) in [-1, 1].
+    n_estimators_ : int
+        Functions kept, T.
+    n_iter_ : int
+        Rounds run; more than ``n_estimators_`` if early stopping went back.
+    train_loss_ : ndarray of shape (T + 1,)
+        Mean exponential loss of the rows learnt from, before the first round and after each.
+    validation_score_ : ndarray of shape (n_iter_,)
+        Minus the error of the held-out rows after each round; only with
+        ``validation_fraction``.
+    feature_importances_ : ndarray of shape (d,)
+        Share of each feature in the vote; zeros if a scikit-learn classifier does not tell.
+    link_ : OrdinalLink or None
+        What turns votes into probabilities: its ``thresholds``, ``width`` and ``proba``.
+    ensemble_ : Ensemble
+        All of the above as the workshop holds it, thresholds after each round included.
+
+    See Also
+    --------
+    RankBoost : orders the rows first and finds thresholds afterwards.
+
+    Notes
+    -----
+    A fit does not depend on the order of the rows, and a weight of two is exactly the row
+    twice. Rows that agree in all features share a fold, so that the probabilities are those of
+    rows not met before. Where the link holds another level to be more probable than the one
+    that `predict` gives, `predict_proba` lends the latter as much; ``link_.proba`` of
+    `predict_score` is the link's own word.
+
+    References
+    ----------
+    Lin & Li (2006), "Large-margin thresholded ensembles for ordinal regression: theory and
+    practice", ALT 2006, LNCS 4264.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinality import OrdinalBoost
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
+    >>> y = np.array(["low", "mid", "high"])[np.digitize(np.hypot(*X.T), [0.5, 0.9])]
+    >>> model = OrdinalBoost(n_estimators=50, levels=["low", "mid", "high"]).fit(X, y)
+    >>> model.predict([[0.1, 0.1], [-0.6, 0.4], [0.9, -0.9]])
+    array(['low', 'mid', 'high'], dtype='<U4')
+    >>> bool(np.all(np.diff(model.train_loss_) <= 0))
+    True
+    """
+
+    def __init__(
+        self,
+        margins: str = "all",
+        *,
+        learner: Any = "perceptron",
+        n_estimators: int = 200,
+        gamma: float = 4.0,
+        depth: int = 3,
+        updates: int = 200,
+        bins: int | None = None,
+        standardize: bool = True,
+        calibration_folds: int | None = 5,
+        validation_fraction: float | None = None,
+        patience: int = 50,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        levels: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.margins = margins
+        self.learner = learner
+        self.n_estimators = n_estimators
+        self.gamma = gamma
+        self.depth = depth
+        self.updates = updates
+        self.bins = bins
+        self.standardize = standardize
+        self.calibration_folds = calibration_folds
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.tol = tol
+        self.warm_start = warm_start
+        self.levels = levels
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        check_choices(self, margins=("all", "left-right"))
+        super()._check_parameters()
+
+    def _boost(
+        self,
+        rows: Rows,
+        coach: Trainer,
+        rounds: int,
+        rng: np.random.Generator,
+        start: Ensemble | None = None,
+        watch: Callable[..., bool] | None = None,
+    ) -> Ensemble:
+        return boost(
+            rows.X, rows.y, len(self.levels_), coach, margins=cast(Any, self.margins),
+            rounds=rounds, weights=rows.weights, rng=rng, start=start, watch=watch,
+        )  # fmt: skip
+
+    def _absolute(self) -> bool:
+        return self.margins == "all"
+
+    def _log_terms(self, first: float, total: float) -> float:
+        return float(np.log(total))
+
+
+class RankBoost(ThresholdedEnsemble):
+    """Boosting that orders pairs of rows, with thresholds found by counting (RankBoost-AE).
+
+    Each round adds the function that orders rows of different level better, weighed by how
+    badly each pair is ordered so far; thresholds with the least error on the training rows cut
+    the finished vote. They have no say in which functions are chosen, and in the paper it
+    predicts worse than `OrdinalBoost`; it is for comparison, and for when the order of rows is
+    what is wanted (`predict_score`).
+
+    Parameters
+    ----------
+    thresholding : {"absolute", "zero-one"}, default="absolute"
+        Error of the training rows that the thresholds minimise; also the one that early
+        stopping watches.
+    learner, n_estimators, gamma, depth, updates, bins, standardize, calibration_folds, \
+validation_fraction, patience, tol, warm_start, levels, random_state, n_jobs, verbose
+        As for `OrdinalBoost`.
+
+    Attributes
+    ----------
+    train_loss_ : ndarray of shape (T + 1,)
+        Mean exponential loss over pairs of rows of different level; one before the first
+        round.
+    levels_, thresholds_, weights_, learners_, n_estimators_, n_iter_, validation_score_, \
+feature_importances_, link_, ensemble_
+        As for `OrdinalBoost`.
+
+    References
+    ----------
+    Freund, Iyer, Schapire & Singer (2003), "An efficient boosting algorithm for combining
+    preferences", JMLR 4; Lin & Li (2006), section 4.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinality import RankBoost
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
+    >>> y = np.digitize(np.hypot(*X.T), [0.5, 0.9])
+    >>> model = RankBoost(learner="sigmoid", n_estimators=50).fit(X, y)
+    >>> model.predict([[0.1, 0.1], [-0.6, 0.4], [0.9, -0.9]])
+    array([0, 1, 2])
+    """
+
+    def __init__(
+        self,
+        thresholding: str = "absolute",
+        *,
+        learner: Any = "perceptron",
+        n_estimators: int = 200,
+        gamma: float = 4.0,
+        depth: int = 3,
+        updates: int = 200,
+        bins: int | None = None,
+        standardize: bool = True,
+        calibration_folds: int | None = 5,
+        validation_fraction: float | None = None,
+        patience: int = 50,
+        tol: float = 1e-4,
+        warm_start: bool = False,
+        levels: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.thresholding = thresholding
+        self.learner = learner
+        self.n_estimators = n_estimators
+        self.gamma = gamma
+        self.depth = depth
+        self.updates = updates
+        self.bins = bins
+        self.standardize = standardize
+        self.calibration_folds = calibration_folds
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.tol = tol
+        self.warm_start = warm_start
+        self.levels = levels
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _check_parameters(self) -> None:
+        check_choices(self, thresholding=("absolute", "zero-one"))
+        super()._check_parameters()
+
+    def _boost(
+        self,
+        rows: Rows,
+        coach: Trainer,
+        rounds: int,
+        rng: np.random.Generator,
+        start: Ensemble | None = None,
+        watch: Callable[..., bool] | None = None,
+    ) -> Ensemble:
+        return rank_boost(
+            rows.X, rows.y, len(self.levels_), coach,
+            thresholding=cast(Any, self.thresholding),
+            rounds=rounds, weights=rows.weights, rng=rng, start=start, watch=watch,
+        )  # fmt: skip
+
+    def _absolute(self) -> bool:
+        return self.thresholding == "absolute"
+
+    def _log_terms(self, first: float, total: float) -> float:
+        return first  # all pairs weigh one before the first round
