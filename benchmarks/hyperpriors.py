@@ -31,7 +31,7 @@ from rich.progress import track
 from scipy.stats import norm, rankdata
 
 from ordinality import LeastSquaresOrdinalGP, OrdinalGP, datasets, metrics
-from ordinality.experiments.specs import plsor
+from ordinality.experiments.papers import plsor
 
 RESULTS = Path(__file__).parent / "results" / "hyperpriors.jsonl"
 CHU = (

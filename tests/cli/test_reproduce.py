@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from ordinality.experiments import papers
 from ordinality.experiments import run as runs
-from ordinality.experiments import specs
 from ordinality.experiments.store import Store
 from ordinality.experiments.values import Method
 
@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[2]
 def folder(tmp_path, monkeypatch):
     """A folder of results, and the tiny spec as the only experiment."""
     known = {"tiny/table-1": tiny.spec()}
-    monkeypatch.setattr(specs, "names", lambda: list(known))
-    monkeypatch.setattr(specs, "_all", lambda: known)
+    monkeypatch.setattr(papers, "names", lambda: list(known))
+    monkeypatch.setattr(papers, "_all", lambda: known)
     return tmp_path / "rows"
 
 
@@ -88,7 +88,7 @@ def test_a_figure_is_drawn(run, folder, tmp_path):
 
 def test_a_failed_cell_is_told_and_computed_again_with_retry(run, folder, monkeypatch):
     failing = tiny.spec(Method("refuses", "Refuses", tiny.refuses))
-    monkeypatch.setattr(specs, "_all", lambda: {"tiny/table-1": failing})
+    monkeypatch.setattr(papers, "_all", lambda: {"tiny/table-1": failing})
     first = run("reproduce", "tiny/table-1", "--results", folder)
     assert first.exit_code == 0
     assert "2 cells failed; --retry computes them again." in first.stderr

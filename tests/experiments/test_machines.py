@@ -6,8 +6,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ordinality import LabelRankingSVM, PreferenceSVM
 from ordinality.datasets import Split
-from ordinality.experiments.specs import machines, methods
-from ordinality.experiments.specs.problems import Pairs
+from ordinality.experiments.papers import machines, methods
+from ordinality.experiments.papers.problems import Pairs
 
 CS = np.array([0.1, 1.0, 30.0])
 

@@ -6,7 +6,7 @@ from scipy.special import ndtr
 
 from ordinality.datasets import Split
 from ordinality.estimators import OrdinalGP
-from ordinality.experiments.specs import methods
+from ordinality.experiments.papers import methods
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,9 @@ import pytest
 from ordinality.experiments import render
 from ordinality.experiments.agreement import Agreement, verdict
 from ordinality.experiments.figures import draw
+from ordinality.experiments.papers import get, times, transcribed
 from ordinality.experiments.report import entries, marked, means, table
 from ordinality.experiments.run import run
-from ordinality.experiments.specs import get, times, transcribed
 from ordinality.experiments.store import Store
 from ordinality.experiments.values import Marks, Method, Metric, Published
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ordinality.experiments import specs
+from ordinality.experiments import papers
 from ordinality.experiments.report import entries
 from ordinality.experiments.run import recompute, run, same, versions
 from ordinality.experiments.store import Store
@@ -18,7 +18,7 @@ CHEAP = 2.0  # seconds of a row that is computed again here
 
 
 def specs_of(experiment):
-    return [spec for spec in map(specs.get, specs.names()) if spec.experiment == experiment]
+    return [spec for spec in map(papers.get, papers.names()) if spec.experiment == experiment]
 
 
 def every_cell(spec):
@@ -65,7 +65,7 @@ PRINTED = {  # GPOR, table 2, MAP
 
 def as_published(name, rows):
     """Both errors of MAP as published on a set of GPOR's table 2."""
-    found = entries(specs.get("gpor/table-2"), rows)
+    found = entries(papers.get("gpor/table-2"), rows)
     return [e for e in found if (e.set, e.method.name) == (name, "map-published")]
 
 
@@ -76,7 +76,7 @@ def digits(found):
 
 
 def test_map_by_evidence_alone_with_the_factor_has_every_printed_digit(data_dir, tmp_path):
-    spec, store = specs.get("gpor/table-2"), Store(tmp_path / "equal-length.jsonl")
+    spec, store = papers.get("gpor/table-2"), Store(tmp_path / "equal-length.jsonl")
     run(spec, store, cells=list(spec.cells(["diabetes_5"], ["map-published"])))
     found = as_published("diabetes_5", store.rows())
     assert digits(found) == PRINTED["diabetes_5"]
@@ -91,6 +91,6 @@ def test_the_stored_rows_have_the_printed_digits_too(name):
 
 def test_map_does_not_follow_an_evidence_that_is_not_credible(data_dir, tmp_path):
     # By the evidence alone Laplace's is highest at almost no noise on some partitions.
-    spec, store = specs.get("gpor/table-2"), Store(tmp_path / "equal-length.jsonl")
+    spec, store = papers.get("gpor/table-2"), Store(tmp_path / "equal-length.jsonl")
     run(spec, store, cells=list(spec.cells(["triazines_5"], ["map-published"])))
     assert all(abs(entry.away) <= 0.5 for entry in as_published("triazines_5", store.rows()))

@@ -121,8 +121,8 @@ def reproduce(
     home = Path(folder) if folder else _default_folder()
     if name is None or listing:
         return _write_page(page, home) if page else _list(home, kind)
+    from ordinality.experiments.papers import get
     from ordinality.experiments.report import table
-    from ordinality.experiments.specs import get
     from ordinality.experiments.store import Store
 
     spec = get(name)
@@ -313,13 +313,13 @@ def _as_json(found: Table) -> str:
 
 def _list(home: Path, kind: str) -> None:
     """Every experiment with how many of its cells are done."""
-    from ordinality.experiments import specs
+    from ordinality.experiments import papers
     from ordinality.experiments.run import todo
     from ordinality.experiments.store import Store
 
     found, problems = [], []
-    for name in specs.names():
-        spec = specs.get(name)
+    for name in papers.names():
+        spec = papers.get(name)
         cells = list(spec.cells())
         store = Store(home / f"{spec.experiment}.jsonl")
         left = len(todo(cells, store))
@@ -336,12 +336,12 @@ def _list(home: Path, kind: str) -> None:
 
 
 def _write_page(path: str, home: Path) -> None:
-    from ordinality.experiments import render, specs
+    from ordinality.experiments import papers, render
+    from ordinality.experiments.papers import times
     from ordinality.experiments.report import table
-    from ordinality.experiments.specs import times
     from ordinality.experiments.store import Store
 
-    every = [specs.get(name) for name in specs.names()]
+    every = [papers.get(name) for name in papers.names()]
     stores = {spec.experiment: Store(home / f"{spec.experiment}.jsonl") for spec in every}
     rows = {key: row for store in stores.values() for key, row in store.rows().items()}
     _warn_of([problem for store in stores.values() for problem in store.problems])

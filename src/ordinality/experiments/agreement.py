@@ -63,7 +63,7 @@ def verdict(spec: Spec, found: Sequence[Entry]) -> str:
     Examples
     --------
     >>> from ordinality.experiments.report import entries
-    >>> from ordinality.experiments.specs import get
+    >>> from ordinality.experiments.papers import get
     >>> verdict(get("preference/figure-3"), entries(get("preference/figure-3"), {}))
     'None of the 36 means has been computed.'
     """

@@ -34,7 +34,7 @@ def draw(spec: Spec, rows: Rows, to: Any, *, kind: str = "svg") -> None:
 
     Examples
     --------
-    >>> from ordinality.experiments.specs import get
+    >>> from ordinality.experiments.papers import get
     >>> draw(get("gpor/figure-3"), {}, None)
     Traceback (most recent call last):
     ...

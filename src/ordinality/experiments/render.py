@@ -26,7 +26,7 @@ def markdown(table: Table, *, level: int = 1) -> str:
     Examples
     --------
     >>> from ordinality.experiments.report import table
-    >>> from ordinality.experiments.specs import get
+    >>> from ordinality.experiments.papers import get
     >>> print(markdown(table(get("plsor/table-5"), {})).splitlines()[0])
     # plsor/table-5: Average ranks over nine sets, and Friedman's test
     """
@@ -63,7 +63,7 @@ def html(table: Table) -> str:
     Examples
     --------
     >>> from ordinality.experiments.report import table
-    >>> from ordinality.experiments.specs import get
+    >>> from ordinality.experiments.papers import get
     >>> html(table(get("plsor/table-5"), {})).startswith("<!doctype html>")
     True
     """
@@ -95,7 +95,7 @@ def as_data(table: Table) -> dict[str, Any]:
     Examples
     --------
     >>> from ordinality.experiments.report import table
-    >>> from ordinality.experiments.specs import get
+    >>> from ordinality.experiments.papers import get
     >>> as_data(table(get("gpor/table-2"), {}))["entries"][0]["ours"] is None
     True
     """
@@ -175,7 +175,7 @@ def page(tables: Iterable[Table], times: Iterable[Sequence[str]] = ()) -> str:
     Examples
     --------
     >>> from ordinality.experiments.report import table
-    >>> from ordinality.experiments.specs import get
+    >>> from ordinality.experiments.papers import get
     >>> page([table(get("plsor/table-5"), {})]).splitlines()[0]
     '# Beside the published tables'
     """

@@ -87,7 +87,7 @@ def table(spec: Spec, rows: Rows) -> Table:
 
     Examples
     --------
-    >>> from ordinality.experiments.specs import get
+    >>> from ordinality.experiments.papers import get
     >>> report = table(get("gpor/table-2"), {})
     >>> report.lines[0][:4]
     ['diabetes 5', 'SVM', 'missing', '57.31 ± 12.09']
@@ -128,7 +128,7 @@ def entries(spec: Spec, rows: Rows) -> list[Entry]:
 
     Examples
     --------
-    >>> from ordinality.experiments.specs import get
+    >>> from ordinality.experiments.papers import get
     >>> len(entries(get("gpor/table-2"), {}))
     126
     """
@@ -186,7 +186,7 @@ def means(spec: Spec, rows: Rows) -> dict[tuple[str, str, str], float]:
 
     Examples
     --------
-    >>> from ordinality.experiments.specs import get
+    >>> from ordinality.experiments.papers import get
     >>> means(get("gpor/table-2"), {})
     {}
     """
@@ -205,7 +205,7 @@ def marked(spec: Spec, found: Sequence[Entry]) -> list[Entry]:
 
     Examples
     --------
-    >>> from ordinality.experiments.specs import get
+    >>> from ordinality.experiments.papers import get
     >>> spec = get("gpor/table-2")
     >>> first, *_ = marked(spec, entries(spec, {}))
     >>> sorted(first.marks)

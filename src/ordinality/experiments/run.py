@@ -132,7 +132,7 @@ def recompute(
 
     Examples
     --------
-    >>> from ordinality.experiments.specs import get
+    >>> from ordinality.experiments.papers import get
     >>> recompute(get("gpor/table-2"), Store("there is no such file"), 3)
     []
     """

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinality.datasets import Split, collaborative_filtering, fresh_partitions, load
-from ordinality.experiments.specs import pictures
-from ordinality.experiments.specs.gpor import EP, MAP, SOURCE, SVM, errors
+from ordinality.experiments.papers import pictures
+from ordinality.experiments.papers.gpor import EP, MAP, SOURCE, SVM, errors
 from ordinality.experiments.values import Method, Spec
 
 __all__ = ["SPECS", "few_genes", "genes", "stars", "stars_gp", "stars_svm", "tissue"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinality.experiments.specs import get
+from ordinality.experiments.papers import get
 from ordinality.experiments.values import Method, Spec
 
 __all__ = ["CLAIMS", "Claim", "lines"]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from ordinality.experiments.specs import methods, pictures, problems, ranks, transcribed
-from ordinality.experiments.specs.gpor import (
+from ordinality.experiments.papers import methods, pictures, problems, ranks, transcribed
+from ordinality.experiments.papers.gpor import (
     CHU,
     EP,
     FACTOR,

@@ -5,11 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from ordinality.experiments import specs
-from ordinality.experiments.specs import gpor, methods, orboost, plsor, preference, transcribed
-from ordinality.experiments.specs.ranks import TABLE_5
+from ordinality.experiments import papers
+from ordinality.experiments.papers import gpor, methods, orboost, plsor, preference, transcribed
+from ordinality.experiments.papers.ranks import TABLE_5
 
-NAMES = specs.names()
+NAMES = papers.names()
 
 
 def test_every_table_and_figure_has_a_spec():
@@ -25,7 +25,7 @@ def test_every_table_and_figure_has_a_spec():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_spec_is_whole(name):
-    spec = specs.get(name)
+    spec = papers.get(name)
     names, metrics = {m.name for m in spec.methods}, {m.name for m in spec.metrics}
     for key in spec.published:
         assert key[0] in spec.sets
@@ -44,8 +44,8 @@ def test_a_spec_is_whole(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_cells_of_one_experiment_agree_on_what_a_method_is(name):
-    spec = specs.get(name)
-    for other in map(specs.get, NAMES):
+    spec = papers.get(name)
+    for other in map(papers.get, NAMES):
         if other.experiment == spec.experiment:
             assert other.problem is spec.problem
             for method in spec.methods:
@@ -54,9 +54,9 @@ def test_cells_of_one_experiment_agree_on_what_a_method_is(name):
                 assert all(m.settings == method.settings for m in same)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if specs.get(name).sets])
+@pytest.mark.parametrize("name", [name for name in NAMES if papers.get(name).sets])
 def test_every_gaussian_process_names_its_prior(name):
-    for method in specs.get(name).methods:
+    for method in papers.get(name).methods:
         if "svm" in method.name or method.function is methods.boosted:
             continue
         by_itself = method.function in (methods.rankings_gp, methods.rounded)
@@ -67,7 +67,7 @@ def test_every_gaussian_process_names_its_prior(name):
 
 
 def test_map_and_ep_stand_in_the_tables_as_published_by_the_formula_and_ours():
-    spec = specs.get("gpor/table-2")
+    spec = papers.get("gpor/table-2")
     for name, inference in (("map", "laplace"), ("ep", "ep")):
         published, formula, ours = (
             spec.method(name + suffix) for suffix in ("-published", "-evidence", "")
@@ -83,17 +83,17 @@ def test_map_and_ep_stand_in_the_tables_as_published_by_the_formula_and_ours():
 
 def test_an_unknown_name_is_answered_with_the_nearest():
     with pytest.raises(ValueError, match="'gpor/tabel-2'; did you mean gpor/table-2"):
-        specs.get("gpor/tabel-2")
+        papers.get("gpor/tabel-2")
 
 
 def test_the_machines_of_the_large_sets_run_only_when_named():
-    spec = specs.get("orboost/table-1")
+    spec = papers.get("orboost/table-1")
     assert not [c for c in spec.cells() if (c.set, c.method) == ("house_16h", "svm-explicit")]
     assert [c for c in spec.cells(methods=["svm-explicit"]) if c.set == "house_16h"]
 
 
 def test_another_view_of_a_cell_is_no_other_cell():
-    spec = specs.get("gpor/table-2")
+    spec = papers.get("gpor/table-2")
     view, own = spec.method("ep-published"), spec.method("ep-evidence")
     assert spec.cell("stocks_5", 1, view).key == spec.cell("stocks_5", 1, own).key
 
@@ -107,7 +107,7 @@ def test_a_line_with_a_number_too_few_is_refused():
 
 
 @pytest.fixture(scope="module")
-def papers(data_dir):
+def text_of(data_dir):
     """Texts of the papers, where they stand beside the data folder."""
     folder = data_dir.parent / "papers"
     if not folder.is_dir():
@@ -137,8 +137,8 @@ def between(text, start, stop):
     return text[text.index(start) : text.index(stop, text.index(start))]
 
 
-def test_the_tables_of_gpor_are_transcribed(papers):
-    text = papers("gpor")
+def test_the_tables_of_gpor_are_transcribed(text_of):
+    text = text_of("gpor")
     # Columns were moved when the text was made, so that the order of the numbers is lost.
     parts = {
         gpor.TABLE_2: between(text, "Table 1: Data sets", "Table 2: Test results"),
@@ -153,14 +153,14 @@ def test_the_tables_of_gpor_are_transcribed(papers):
         assert ours(line) == printed[start : start + 6]
 
 
-def test_the_tables_of_orboost_are_transcribed(papers):
-    text = papers("orboost")
+def test_the_tables_of_orboost_are_transcribed(text_of):
+    text = text_of("orboost")
     assert ours(orboost.TABLE_1) == pairs(between(text, "Table 1.", "Table 2."))
     assert ours(orboost.TABLE_2) == pairs(between(text, "Table 2.", "both ORBoost form"))
 
 
-def test_the_tables_of_plsor_are_transcribed(papers):
-    text = papers("plsor")
+def test_the_tables_of_plsor_are_transcribed(text_of):
+    text = text_of("plsor")
     assert ours(plsor.TABLE_3) == pairs(
         between(text, "Table 3. Comp", "partitioned into train")
     )
@@ -171,8 +171,8 @@ def test_the_tables_of_plsor_are_transcribed(papers):
     assert found == columns.ravel().tolist()
 
 
-def test_the_tables_of_the_preference_paper_are_transcribed(papers):
-    text = papers("preference")
+def test_the_tables_of_the_preference_paper_are_transcribed(text_of):
+    text = text_of("preference")
     first = between(text, "DATASET\t$m$", "Hersh et al.")
     assert ours(preference.TABLE_1) == pairs(first)
     second = between(text, "DATASET\t$L/d$", "CC-SVM algorithm on class")
@@ -194,8 +194,8 @@ def marked(text, mark):
     )
 
 
-def test_stars_and_bold_type_are_those_of_the_papers(papers):
-    text = papers("gpor")
+def test_stars_and_bold_type_are_those_of_the_papers(text_of):
+    text = text_of("gpor")
     parts = {
         gpor.TABLE_2: between(text, "Table 1: Data sets", "Table 2: Test results"),
         gpor.TABLE_3: between(text, "Table 2: Test results", "Table 3: Test results"),
@@ -204,7 +204,7 @@ def test_stars_and_bold_type_are_those_of_the_papers(papers):
     for table, part in parts.items():
         assert marked(table, "*") == sorted(map(float, re.findall(r"\?(\d+\.\d+)", part)))
         assert not marked(table, "b")  # lost in the text
-    text = papers("preference")
+    text = text_of("preference")
     first = between(text, "DATASET\t$m$", "Hersh et al.")
     second = between(text, "DATASET\t$L/d$", "CC-SVM algorithm on class")
     star, bold = r"(\d+\.\d+)±\d+\.\d+ \$\\star", r"<b>(\d+\.\d+)±"
@@ -233,7 +233,7 @@ def test_the_cited_columns_of_plsor_are_those_of_gpor_rounded():
 
 
 def test_the_problems_have_the_sizes_of_the_papers(data_dir):
-    from ordinality.experiments.specs import problems
+    from ordinality.experiments.papers import problems
 
     assert problems.equal_length("machine_cpu_10", 20).X.shape == (150, 6)
     assert problems.equal_frequency("bank32nh", 1).X.shape == (75, 32)
@@ -253,7 +253,7 @@ def test_the_problems_have_the_sizes_of_the_papers(data_dir):
 
 
 def test_a_partition_is_the_same_every_time(data_dir):
-    from ordinality.experiments.specs import problems
+    from ordinality.experiments.papers import problems
 
     for problem, name in ((problems.ten_levels, "cpu_act"), (problems.items, "pyrimidines")):
         one, again, other = problem(name, 1), problem(name, 1), problem(name, 2)

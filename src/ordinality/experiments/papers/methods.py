@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinality.datasets import Split
-from ordinality.experiments.specs import machines
-from ordinality.experiments.specs.problems import Pairs
+from ordinality.experiments.papers import machines
+from ordinality.experiments.papers.problems import Pairs
 
 __all__ = [
     "boosted",
@@ -382,7 +382,7 @@ def rankings_gp(problem: Split, seed: int, inference: str = "laplace") -> Errors
 
     Examples
     --------
-    >>> from ordinality.experiments.specs.problems import expected_utilities
+    >>> from ordinality.experiments.papers.problems import expected_utilities
     >>> rankings_gp(expected_utilities("2", 1), 1)["right"] > 0.9
     True
     """
@@ -397,7 +397,7 @@ def rankings_svm(problem: Split, seed: int, C: float | None = None) -> Errors:
 
     Examples
     --------
-    >>> from ordinality.experiments.specs.problems import expected_utilities
+    >>> from ordinality.experiments.papers.problems import expected_utilities
     >>> rankings_svm(expected_utilities("2", 1), 1, C=100.0)["right"] > 0.9
     True
     """

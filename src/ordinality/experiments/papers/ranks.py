@@ -31,7 +31,7 @@ def table(spec: Spec, rows: dict[str, Any]) -> Table:
 
     Examples
     --------
-    >>> from ordinality.experiments.specs import get
+    >>> from ordinality.experiments.papers import get
     >>> table(get("plsor/table-5"), {}).lines[0][:4]
     ['5', 'zero-one error %', 'as published', 'missing']
     """

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ordinality.experiments.specs import methods, problems, transcribed
+from ordinality.experiments.papers import methods, problems, transcribed
 from ordinality.experiments.values import Marks, Method, Metric, Spec
 
 __all__ = ["SPECS"]

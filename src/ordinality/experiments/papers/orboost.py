@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from itertools import product
 
-from ordinality.experiments.specs import methods, pictures, problems, transcribed
-from ordinality.experiments.specs.gpor import errors
+from ordinality.experiments.papers import methods, pictures, problems, transcribed
+from ordinality.experiments.papers.gpor import errors
 from ordinality.experiments.values import Marks, Method, Metric, Spec
 
 __all__ = ["ENSEMBLES", "SPECS"]

@@ -127,7 +127,7 @@ def likelihood_table(spec: Spec, rows: Any) -> Table:
 
     Examples
     --------
-    >>> from ordinality.experiments.specs import get
+    >>> from ordinality.experiments.papers import get
     >>> likelihood_table(get("gpor/figure-1"), {}).lines[0]
     ['−6', '1', '0.9987', '0.0044', '0.0133']
     """

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinality.datasets import Split
-from ordinality.experiments.specs.problems import Pairs
+from ordinality.experiments.papers.problems import Pairs
 
 __all__ = [
     "FOLDS",

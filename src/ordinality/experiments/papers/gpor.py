@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from ordinality.experiments.specs import methods, problems, transcribed
+from ordinality.experiments.papers import methods, problems, transcribed
 from ordinality.experiments.values import Method, Metric, Published, Spec
 
 __all__ = ["CHU", "EP", "MAP", "SPECS", "SVM", "SVM_EXPLICIT", "errors"]
