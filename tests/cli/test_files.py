@@ -12,7 +12,7 @@ from ordinality.cli.files import EMBEDDED
 from ordinality.cli.options import BASELINES, MODELS
 from ordinality.cli.predict import FORMATS
 from ordinality.datasets import CLASSICS
-from ordinality.tables.files import FORMATS as OF_TABLES
+from ordinality.tables.read import FORMATS as OF_TABLES
 
 HEAVY = {"numpy", "scipy", "sklearn", "numba", "polars", "narwhals", "matplotlib", "skops"}
 

@@ -10,11 +10,11 @@ choices and of ranks into comparisons.
 from ordinality.scales import Suggestion, suggest
 
 from .choices import Comparisons, choices_to_pairs, rankings_to_pairs
-from .columns import Task, features_and_target
 from .encoding import feature_names, rows_for, sources
-from .files import read
 from .frames import Table, TableError
-from .writing import formula_cells, write
+from .read import read
+from .task import Task, features_and_target
+from .write import formula_cells, write
 
 __all__ = [
     "Comparisons",

@@ -1,289 +1,512 @@
-"""Which columns do what: a table read as a problem of ordinal regression.
+"""What a column is: numbers, truth values, categories, or nothing to learn from.
 
-One column holds the labels, one may weigh the rows and one group them; the others are learnt
-from, unless they cannot help. Every rule that was applied is returned as a sentence, so that a
-command can say aloud what happened to somebody's data.
+The rules are plain. Numbers stay. Text is a set of categories, unless nearly all of it reads as
+numbers. Columns that cannot help (empty, constant, a name for every row, dates, lists) are left
+out. Whatever was decided comes back with the column, as remarks.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
 
-from .encoding import frame_of, make_encoder
-from .frames import Table, TableError, column, counted, listed
-from .judging import is_text, judge, numbers, words
-from .labels import labels_of
-from .remarks import sentences
+from ordinality.scales import suggest
 
-if TYPE_CHECKING:
-    from sklearn.compose import ColumnTransformer
+from .frames import TableError, counted, listed
 
 __all__ = [
-    "Features",
-    "Task",
-    "features_and_target",
-    "features_of",
-    "missing",
-    "weights_of",
+    "MANY_CATEGORIES",
+    "Column",
+    "Remark",
+    "dated",
+    "is_text",
+    "judge",
+    "labels_of",
+    "numbers",
+    "parsed",
+    "sentences",
+    "words",
 ]
 
-# More columns than these, with fewer rows than a tenth of them: perhaps rows and columns
-# changed places.
-WIDE, ROWS_PER_COLUMN = 1000, 0.1
+
+LARGEST = 1e150  # its square, summed over all cells, is still a finite number
 
 
-class Task(NamedTuple):
-    """A table read as a problem of ordinal regression.
-
-    Attributes
-    ----------
-    frame : DataFrame of pandas or polars
-        The columns to learn from: floats, truth values, and text, with null for missing.
-    y : ndarray of shape (n,)
-        Labels as they stand in the table.
-    order : tuple or None
-        The order of the labels where the file itself states one (an Enum column).
-    weights : ndarray of shape (n,), or None
-        Weight of each row, if a column of them was named.
-    groups : ndarray of shape (n,), or None
-        Which rows belong together, if a column of groups was named.
-    encoder : ColumnTransformer
-        Turns `frame` into a matrix; not fitted, so that it can be fitted anew in every fold.
-    notes : tuple of str
-        What reading needed, what was left out and what was encoded, as sentences.
-    """
-
-    frame: Any
-    y: np.ndarray
-    order: tuple[str, ...] | None
-    weights: np.ndarray | None
-    groups: np.ndarray | None
-    encoder: ColumnTransformer
-    notes: tuple[str, ...]
+MOSTLY = 0.95  # share of cells that must read as numbers for the others to count as missing
 
 
-class Features(NamedTuple):
-    """Columns to learn from, settled.
+FEW_ROWS, LIKE_NAMES = 20, 0.8  # of so many rows, this share different: names, not categories
+
+
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+DATE = re.compile(
+    r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2}))"
+    r"([ T]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?)?"
+)
+
+
+COUNTERS = re.compile(r"(.*[ _.-])?(id|ids|index|idx|row|rownames|no|nr|number)", re.IGNORECASE)
+
+
+NAMED_AFTER_IT = re.compile(r".*[a-z]I[dD]")  # customerId
+
+
+class Column(NamedTuple):
+    """A column of a table, judged.
 
     Attributes
     ----------
-    frame : DataFrame of pandas or polars
-    encoder : ColumnTransformer
-        Turns `frame` into a matrix; not fitted.
-    notes : list of str
+    name : str
+    cells : ndarray or None
+        Floats with NaN for missing, truth values, or objects: text with None for missing. None
+        if the column is left out.
+    categories : list
+        Distinct text in alphabetical order, then None if cells are missing; empty for numbers.
+    holes : int
+        How many cells are missing.
+    remarks : list of Remark
     """
 
-    frame: Any
-    encoder: ColumnTransformer
-    notes: list[str]
+    name: str
+    cells: np.ndarray | None
+    categories: list[str | None]
+    holes: int
+    remarks: list[Remark]
 
 
-def features_and_target(
-    table: Table,
-    target: str,
-    features: Sequence[str] | None = None,
-    drop: Iterable[str] = (),
-    weights: str | None = None,
-    group: str | None = None,
-    wide: bool = False,
-) -> Task:
-    """Split a table into columns to learn from and a column of ordered labels.
+def judge(series: nw.Series[Any], rows: np.ndarray | None = None) -> Column:
+    """Decide what a column is.
 
     Parameters
     ----------
-    table : Table
-        The columns.
-    target : str
-        Name of the column of labels. Rows without a label are left out.
-    features : sequence of str, optional
-        Columns to learn from; by default all that have no other part.
-    drop : iterable of str
-        Columns to leave out.
-    weights : str, optional
-        Column of weights, none negative. Rows without one are left out.
-    group : str, optional
-        Column that says which rows belong together. Rows without a group are left out.
-    wide : bool, default=False
-        Whether a table of far more columns than rows is meant so.
-
-    Returns
-    -------
-    Task
-        The features, the labels, an encoder, and notes on what was done.
+    series : narwhals Series
+    rows : ndarray of bool, optional
+        The rows to look at; by default all.
 
     Raises
     ------
     TableError
-        When a column is not there or cannot play its part, or nothing is left to learn from.
+        When numbers are infinite.
 
     Examples
     --------
     >>> import narwhals, polars
-    >>> frame = polars.DataFrame({"temp": ["cold", "warm", "cold"], "rating": [1, 2, 1]})
-    >>> task = features_and_target(Table(narwhals.from_native(frame)), target="rating")
-    >>> task.y, task.notes
-    (array([1, 2, 1]), ('Encoded temp as 2 categories.',))
-    >>> task.encoder.fit_transform(task.frame).ravel()
-    array([0., 1., 0.])
+    >>> price = polars.Series("price", ["12", "n.a.", *(str(k) for k in range(40))])
+    >>> judge(narwhals.from_native(price, series_only=True)).remarks[0].detail
+    "1 cell that is none counts as missing ('n.a.')"
     """
-    drop = list(drop)
-    chosen = _chosen(table, target, features, drop, weights, group)
-    _refuse_wide(table, chosen, wide)
-    parts = [name for name in (target, weights, group) if name is not None]
-    rows, left_out = _complete(table, parts)
-    y, order = labels_of(_rows(table, target, rows))
-    weight = None if weights is None else weights_of(_rows(table, weights, rows))
-    groups = None if group is None else _groups(_rows(table, group, rows))
-    found = features_of(table, chosen, rows)
-    if found is None:
-        raise TableError(_nothing_left(table, target, chosen))
-    notes = (*table.notes, *left_out, *found.notes)
-    return Task(found.frame, y, order, weight, groups, found.encoder, notes)
+    name, dtype = series.name, series.dtype
+    if not name.strip():  # row numbers, as pandas and R write them
+        return _left_out(name, "unnamed")
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return _judge_numbers(series, slice(None) if rows is None else rows)
+    if rows is not None and not rows.all():
+        series = series.filter(rows.tolist())
+    if is_text(dtype):
+        return _judge_text(name, words(series))
+    if series.null_count() == len(series):
+        return _left_out(name, "empty")
+    if dtype.is_temporal():
+        return _left_out(name, "dates")
+    return _left_out(name, "nested", str(dtype))
 
 
-def features_of(
-    table: Table, names: Sequence[str], rows: np.ndarray | None = None
-) -> Features | None:
-    """Settle which of some columns can be learnt from, and how.
+def _left_out(name: str, kind: str, detail: str = "") -> Column:
+    return Column(name, None, [], 0, [Remark(kind, name, detail)])
+
+
+def _judge_numbers(series: nw.Series[Any], rows: slice | np.ndarray) -> Column:
+    name, values = series.name, numbers(series)[rows]
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return _left_out(name, "empty")
+    if known.min() == known.max():
+        value = bool(known[0]) if series.dtype == nw.Boolean else known[0].item()
+        return _left_out(name, "constant", _word(value))
+    holes = len(values) - len(known)
+    remarks = [Remark("holed", name, counted(holes, "row"))] if holes else []
+    if series.dtype == nw.Boolean and not holes:
+        return Column(name, values.astype(bool), [], 0, [])
+    if series.dtype.is_integer() and _counts_rows(name, known):
+        remarks.append(Remark("counter", name))
+    return Column(name, values, [], holes, remarks)
+
+
+def _counts_rows(name: str, known: np.ndarray) -> bool:
+    """Whether integers seem to number the rows: all different, and unbroken or called so."""
+    if len(known) < FEW_ROWS or len(np.unique(known)) < len(known):
+        return False
+    called = COUNTERS.fullmatch(name) or NAMED_AFTER_IT.fullmatch(name)
+    return bool(called) or known.max() - known.min() == len(known) - 1
+
+
+def _judge_text(name: str, cells: list[str | None]) -> Column:
+    counts = Counter(cells)
+    holes = counts.pop(None, 0)
+    known = len(cells) - holes
+    if not known:
+        return _left_out(name, "empty")
+    if len(counts) == 1:
+        return _left_out(name, "constant", repr(next(iter(counts))))
+    odd = {cell: count for cell, count in counts.items() if not NUMBER.fullmatch(str(cell))}
+    if sum(odd.values()) <= (1 - MOSTLY) * known:
+        return _mostly_numbers(name, cells, odd, holes)
+    if dated(counts):
+        return _left_out(name, "dates")
+    mixed = 2 * sum(odd.values()) < known
+    if len(counts) == known or (known >= FEW_ROWS and len(counts) > LIKE_NAMES * known):
+        return _left_out(name, "spoilt" if mixed else "names", _quoted(odd))
+    remarks = [Remark("mixed", name, _quoted(odd))] if mixed else []
+    return _categories(name, cells, [str(cell) for cell in counts], holes, remarks)
+
+
+def _mostly_numbers(
+    name: str, cells: list[str | None], odd: dict[Any, int], holes: int
+) -> Column:
+    values = _finite(name, [np.nan if c is None or c in odd else float(c) for c in cells])
+    known = values[~np.isnan(values)]
+    if known.min() == known.max():
+        return _left_out(name, "constant", _word(known[0].item()))
+    if not odd:
+        remarks = [Remark("holed", name, counted(holes, "row"))] if holes else []
+        return Column(name, values, [], holes, remarks)
+    count = sum(odd.values())
+    are = "1 cell that is none counts" if count == 1 else f"{count:,} cells that are none count"
+    remark = Remark("odd", name, f"{are} as missing ({_quoted(odd)})")
+    return Column(name, values, [], holes + count, [remark])
+
+
+def _categories(
+    name: str, cells: list[str | None], distinct: list[str], holes: int, remarks: list[Remark]
+) -> Column:
+    categories: list[str | None] = [*sorted(distinct)]
+    if holes:
+        categories.append(None)
+        remarks.append(Remark("gap", name, counted(holes, "row")))
+    if len(categories) > MANY_CATEGORIES:
+        remarks.append(Remark("many", name, f"{len(categories):,}"))
+    else:
+        remarks.append(Remark("categories", name, f"{len(categories)}"))
+    return Column(name, np.array(cells, dtype=object), categories, holes, remarks)
+
+
+# ---------------------------------------------------------------- cells
+
+
+def numbers(series: nw.Series[Any]) -> np.ndarray:
+    """Numbers or truth values as floats, NaN for missing.
+
+    Raises
+    ------
+    TableError
+        When one of them is infinite, or so large that its square is.
+
+    Examples
+    --------
+    >>> import narwhals, polars
+    >>> numbers(narwhals.from_native(polars.Series([1, None]), series_only=True))
+    array([ 1., nan])
+    """
+    return _finite(series.name, series.cast(nw.Float64).to_numpy())
+
+
+def _finite(name: str, values: Any) -> np.ndarray:
+    infinite = np.isinf(values)
+    if infinite.any():
+        raise TableError(
+            f"{name} is infinite in row {infinite.argmax() + 1}; give the cell a finite number "
+            "or leave it empty."
+        )
+    large = np.abs(values) > LARGEST
+    if large.any():
+        row = int(large.argmax())
+        raise TableError(
+            f"{name} is {values[row]:g} in row {row + 1}, too large to compute with; divide "
+            "the column by a constant."
+        )
+    return np.asarray(values, dtype=np.float64)
+
+
+def words(series: nw.Series[Any]) -> list[str | None]:
+    """Cells as text without blanks around it; None for a missing or blank one.
+
+    Examples
+    --------
+    >>> import narwhals, polars
+    >>> words(narwhals.from_native(polars.Series(["warm ", " ", None]), series_only=True))
+    ['warm', None, None]
+    """
+    if not is_text(series.dtype):
+        return [None if cell is None or cell != cell else _word(cell) for cell in series]
+    cells = (cell.strip() if isinstance(cell, str) else None for cell in series.to_list())
+    return [cell or None for cell in cells]
+
+
+def _word(cell: Any) -> str:
+    """A number or truth value as a file of text would have it."""
+    whole = isinstance(cell, float) and cell.is_integer()
+    return str(int(cell)) if whole else str(cell)
+
+
+def parsed(cells: Sequence[str | None]) -> tuple[np.ndarray, dict[int, str]]:
+    """Text as floats, and the cells that are none with the rows they stand in.
+
+    A number too large for a float is none.
+
+    Examples
+    --------
+    >>> parsed(["1.5", None, "n.a."])
+    (array([1.5, nan, nan]), {2: 'n.a.'})
+    """
+    truth = {"true": 1.0, "false": 0.0}
+    if all(cell is None or cell.lower() in truth for cell in cells):
+        return np.array([np.nan if c is None else truth[c.lower()] for c in cells]), {}
+    fits = [
+        cell is not None and NUMBER.fullmatch(cell) is not None and abs(float(cell)) < np.inf
+        for cell in cells
+    ]
+    values = [float(str(c)) if fit else np.nan for c, fit in zip(cells, fits, strict=True)]
+    both = zip(cells, fits, strict=True)
+    return np.array(values), {i: c for i, (c, fit) in enumerate(both) if not fit and c}
+
+
+def dated(cells: Iterable[Any]) -> bool:
+    """Whether every cell is written like a date.
+
+    Examples
+    --------
+    >>> dated(["2024-02-29", "2024-03-01 12:30"]), dated(["1.5", "2.5"])
+    (True, False)
+    """
+    return all(DATE.fullmatch(str(cell)) for cell in cells)
+
+
+def is_text(dtype: Any) -> bool:
+    """Whether a column of this type holds text, or categories that text names.
+
+    Examples
+    --------
+    >>> import narwhals
+    >>> is_text(narwhals.String()), is_text(narwhals.Int64())
+    (True, False)
+    """
+    return isinstance(dtype, nw.String | nw.Categorical | nw.Enum)
+
+
+def _quoted(cells: Iterable[Any]) -> str:
+    return listed([repr(cell) for cell in cells])
+
+
+# ----------------------------------------------------------------
+# The column of labels: what can be levels, and what only looks like them.
+#
+# Levels are few, numbers or names but not both, and written alike wherever they are meant
+# alike.
+
+
+# More values than these, with fewer rows for each, are a measurement rather than levels.
+MANY_LEVELS, ROWS_PER_LEVEL = 25, 10
+
+
+def labels_of(series: nw.Series[Any]) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """Labels as an array, and their order where the column itself states one.
 
     Parameters
     ----------
-    table : Table
-    names : sequence of str
-    rows : ndarray of bool, optional
-        The rows to look at; by default all.
+    series : narwhals Series
+        Without missing cells.
 
-    Returns
-    -------
-    Features or None
-        None if no column is left.
+    Raises
+    ------
+    TableError
+        When the column cannot be levels, or has only one.
 
     Examples
     --------
     >>> import narwhals, polars
-    >>> frame = polars.DataFrame({"size": [1, 2, 4], "flat": [7, 7, 7]})
-    >>> found = features_of(Table(narwhals.from_native(frame)), ["size", "flat"])
-    >>> found.frame.columns, found.notes
-    (['size'], ['Left out flat, which has no value but 7.'])
+    >>> stated = polars.Series("y", ["lo", "hi"], dtype=polars.Enum(["lo", "mid", "hi"]))
+    >>> labels_of(narwhals.from_native(stated, series_only=True))
+    (array(['lo', 'hi'], dtype='<U2'), ('lo', 'mid', 'hi'))
     """
-    judged = [judge(column(table, name), rows) for name in names]
-    notes = sentences(remark for found in judged for remark in found.remarks)
-    kept = [found for found in judged if found.cells is not None]
-    if not kept:
-        return None
-    return Features(frame_of(kept, table.frame), make_encoder(kept), notes)
+    dtype = series.dtype
+    if is_text(dtype):
+        return _names(series)
+    if not (dtype.is_numeric() or dtype == nw.Boolean):
+        raise TableError(
+            f"{series.name} holds {dtype} values; labels are numbers or names of levels."
+        )
+    values = numbers(series)
+    _count(series.name, np.unique(values).tolist(), len(values))
+    if dtype == nw.Boolean:
+        return values.astype(bool), None
+    if np.all(values == np.rint(values)) and np.abs(values).max() < 2**53:
+        # Numbered levels may have become floats beside empty cells.
+        return values.astype(np.int64), None
+    return values, None
 
 
-# ------------------------------------------------------------- choosing columns
+def _names(series: nw.Series[Any]) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    name, dtype = series.name, series.dtype
+    raw = dict.fromkeys(str(cell) for cell in series.to_list())
+    _refuse_alike(name, list(raw))
+    cells = [str(cell) for cell in words(series)]
+    distinct = list(dict.fromkeys(cells))
+    order = tuple(dtype.categories) if isinstance(dtype, nw.Enum) else None
+    if order is None:
+        _refuse_mixed(name, distinct)
+        if dated(distinct):
+            raise TableError(f"{name} holds dates; labels are numbers or names of levels.")
+    _count(name, distinct, len(cells))
+    return np.array(cells, dtype=np.str_), order
 
 
-def _chosen(
-    table: Table, target: str, features: Sequence[str] | None, drop: list[str],
-    weights: str | None, group: str | None,
-) -> list[str]:  # fmt: skip
-    """Names of the columns to learn from, all of them in the table."""
-    if features is not None and not any(name.strip() for name in features):
-        raise TableError("`features` names no column; name one or leave it out.")
-    parts = {"target": target, "weights": weights, "group": group}
-    taken: dict[str, str] = {}
-    for part, name in parts.items():
-        if name is None:
-            continue
-        column(table, name)
-        if name in taken:
-            raise TableError(f"{name} is both {taken[name]} and {part}; choose another column.")
-        taken[name] = part
-    for name in (*(features or ()), *drop):
-        column(table, name)
-        if name in taken:
+def _count(name: str, distinct: list[Any], rows: int) -> None:
+    if len(distinct) == 1:
+        only = distinct[0]
+        shown = f"{only:g}" if isinstance(only, float) else repr(only)
+        raise TableError(
+            f"{name} has only the level {shown}; at least two are needed to learn an order."
+        )
+    if len(distinct) > MANY_LEVELS and len(distinct) * ROWS_PER_LEVEL > rows:
+        raise TableError(
+            f"{name} has {len(distinct):,} different values in {counted(rows, 'row')}, too "
+            "many for levels; cut it into a few first, or choose another column."
+        )
+
+
+def _refuse_alike(name: str, raw: list[str]) -> None:
+    """Two levels that a person would read as one are a slip, not an order."""
+    seen: dict[str, str] = {}
+    for label in raw:
+        twin = seen.setdefault(" ".join(label.split()).casefold(), label)
+        if twin != label:
             raise TableError(
-                f"{name} is the {taken[name]}; it can be neither a feature nor left out."
+                f"{name} holds both {twin!r} and {label!r}, which differ only in case or "
+                "blanks; write them alike in the table."
             )
-    wanted = table.names if features is None else dict.fromkeys(features)
-    return [name for name in wanted if name not in taken and name not in drop]
 
 
-def _refuse_wide(table: Table, chosen: list[str], wide: bool) -> None:
-    if not wide and len(chosen) > WIDE and len(table) < ROWS_PER_COLUMN * len(chosen):
+def _refuse_mixed(name: str, distinct: list[str]) -> None:
+    """Numbers and words have no order, unless of a known kind: "none", "1", "2 or more"."""
+    _, odd = parsed(distinct)
+    plain = [label for i, label in enumerate(distinct) if i not in odd]
+    worded = [repr(label) for label in odd.values() if not any(c.isdigit() for c in label)]
+    if plain and worded and suggest(distinct) is None:
         raise TableError(
-            f"{table.source} has {len(chosen):,} columns to learn from and only "
-            f"{counted(len(table), 'row')}; is it transposed? If not, add `wide`."
+            f"{name} holds both numbers ({listed(plain)}) and words ({listed(worded)}); write "
+            "all levels in one way, or leave the cells empty that are none."
         )
 
 
-def _nothing_left(table: Table, target: str, chosen: list[str]) -> str:
-    remarks = [remark for name in chosen for remark in judge(column(table, name)).remarks]
-    why = [said[0].lower() + said[1:-1] for said in sentences(remarks)]
-    return (
-        f"No column is left to predict {target} from "
-        f"({'; '.join(why) or f'{table.source} has {listed(table.names)}'}); name columns that "
-        "vary and are numbers or categories."
+# ----------------------------------------------------------------
+# What is said of columns: each thing that may happen to one, in words.
+#
+# A table may have thousands of columns. So what happened is kept as remarks, one for each
+# column, and spoken at the end: many of one kind in one sentence, the worst first.
+
+
+MANY_CATEGORIES = 50  # columns one text column may become, the one for all others included
+
+
+# Kind of remark -> what is said of one column, and of several.
+SAID: dict[str, tuple[str, str]] = {
+    "unnamed": (
+        "Left out the column without a name.",
+        "Left out {count} columns without a name.",
+    ),
+    "empty": ("Left out {name}, which is empty.", "Left out {count} empty columns: {names}."),
+    "constant": (
+        "Left out {name}, which has no value but {detail}.",
+        "Left out {count} columns that have one value only: {details}.",
+    ),
+    "names": (
+        "Left out {name}, which is different in nearly every row, like a name.",
+        "Left out {count} columns that are different in nearly every row, like names: {names}.",
+    ),
+    "dates": (
+        "Left out {name}, which holds dates; as numbers, such as days, they could be used.",
+        "Left out {count} columns of dates: {names}; as numbers, such as days, they could be "
+        "used.",
+    ),
+    "nested": (
+        "Left out {name}, which holds neither numbers nor categories ({detail}).",
+        "Left out {count} columns that hold neither numbers nor categories: {details}.",
+    ),
+    "spoilt": (
+        "Left out {name}, which would be numbers but for {detail}; mend or empty these cells.",
     )
+    * 2,
+    "odd": ("{name} is taken as numbers; {detail}.",) * 2,
+    "mixed": (
+        "{name} is taken as categories, because some cells are no numbers: {detail}.",
+        "Taken as categories, because some cells are no numbers: {details}.",
+    ),
+    "holed": (
+        "{name} is missing in {detail}; its median stands in, and a column marks where.",
+        "Cells are missing in {details}; medians stand in, and columns mark where.",
+    ),
+    "gap": (
+        "{name} is missing in {detail}, which is a category of its own.",
+        "Cells are missing in {details}, which is a category of its own in each.",
+    ),
+    "categories": (
+        "Encoded {name} as {detail} categories.",
+        "Encoded as categories: {details}.",
+    ),
+    "many": (
+        f"Encoded {{name}} as its {MANY_CATEGORIES - 1} commonest categories, and the others "
+        "of {detail} as one.",
+    )
+    * 2,
+    "counter": (
+        "{name} counts the rows; leave it out if it only names them.",
+        "{count} columns count the rows: {names}; leave them out if they only name them.",
+    ),
+}
 
 
-# ------------------------------------------------------------- rows
+SEPARATELY = {"spoilt", "odd", "many"}  # each column has its own story
 
 
-def _complete(table: Table, names: Sequence[str]) -> tuple[np.ndarray, list[str]]:
-    """Rows in which all these columns have a value, and a sentence on the others."""
-    rows, notes = np.ones(len(table), dtype=bool), []
-    for name in names:
-        series = column(table, name)
-        without = missing(series)
-        if without.all():
-            raise TableError(f"{name} is empty in every row; choose a filled column.")
-        lost = int((without & rows).sum())
-        if lost:
-            notes.append(f"Left out {counted(lost, 'row')} without {name}.")
-        rows &= ~without
-    if rows.sum() < 2:
-        raise TableError(
-            f"{table.source} has {counted(int(rows.sum()), 'row')} with {' and '.join(names)}; "
-            "two are needed at the very least."
-        )
-    return rows, notes
+class Remark(NamedTuple):
+    """Something that happened to one column: a kind of `SAID`, the column, and particulars."""
+
+    kind: str
+    name: str
+    detail: str = ""
 
 
-def missing(series: nw.Series[Any]) -> np.ndarray:
-    """Which cells have no value: null, NaN or blank."""
-    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-        return np.isnan(numbers(series))
-    if is_text(series.dtype):
-        return np.array([cell is None for cell in words(series)])
-    return np.asarray(series.is_null().to_numpy(), dtype=bool)
+def sentences(remarks: Iterable[Remark]) -> list[str]:
+    """Remarks in words, those of one kind together.
+
+    Parameters
+    ----------
+    remarks : iterable of Remark
+
+    Examples
+    --------
+    >>> sentences([Remark("constant", "b", "7"), Remark("empty", "a"), Remark("empty", "c")])
+    ['Left out 2 empty columns: a, c.', 'Left out b, which has no value but 7.']
+    """
+    found = list(remarks)
+    said: list[str] = []
+    for kind in SAID:
+        alike = [remark for remark in found if remark.kind == kind]
+        said += _said(kind, alike) if alike else []
+    return said
 
 
-def _rows(table: Table, name: str, rows: np.ndarray) -> nw.Series[Any]:
-    series = column(table, name)
-    return series if rows.all() else series.filter(rows.tolist())
-
-
-def weights_of(series: nw.Series[Any]) -> np.ndarray:
-    """Row weights; numbers of 0 or more, not all of them 0."""
-    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-        odd = next((c for c in words(series) if c), "")
-        found = repr(odd) if is_text(series.dtype) else f"{series.dtype} values"
-        raise TableError(f"{series.name} holds {found}; weights are numbers of 0 or more.")
-    weights = numbers(series)
-    if (weights < 0).any():
-        raise TableError(
-            f"{series.name} holds {weights.min():g}; weights are numbers of 0 or more."
-        )
-    if not weights.any():
-        raise TableError(f"{series.name} is 0 in every row; some weight must be above it.")
-    return weights
-
-
-def _groups(series: nw.Series[Any]) -> np.ndarray:
-    text = is_text(series.dtype) or not series.dtype.is_numeric()
-    wide = series.dtype in (nw.Int128, nw.UInt128)  # NumPy has no such integers
-    groups = np.array(words(series), dtype=np.str_) if text or wide else series.to_numpy()
-    if len(np.unique(groups)) < 2:
-        raise TableError(
-            f"{series.name} has only the group {groups[0]!s}; two are needed to leave one out."
-        )
-    return groups
+def _said(kind: str, alike: list[Remark]) -> list[str]:
+    one, several = SAID[kind]
+    if len(alike) == 1 or kind in SEPARATELY:
+        return [one.format(name=r.name, detail=r.detail) for r in alike]
+    names = listed([r.name for r in alike])
+    details = listed([f"{r.name} ({r.detail})" for r in alike])
+    return [several.format(count=f"{len(alike):,}", names=names, details=details)]

@@ -10,9 +10,9 @@ from sklearn.metrics import confusion_matrix
 
 from ordinality.levels import Order
 from ordinality.tables import Table, TableError, rows_for
-from ordinality.tables.columns import missing, weights_of
+from ordinality.tables.columns import is_text, numbers, parsed, words
 from ordinality.tables.frames import column
-from ordinality.tables.judging import is_text, numbers, parsed, words
+from ordinality.tables.task import missing, weights_of
 
 from .assess import SCORES, scores
 from .problem import Problem, level_proba

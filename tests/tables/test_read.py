@@ -13,8 +13,7 @@ import polars as pl
 import pytest
 
 from ordinality.tables import TableError, read
-from ordinality.tables.compression import unpacked
-from ordinality.tables.panics import without_panic_text
+from ordinality.tables.read import unpacked, without_panic_text
 
 FRAME = pl.DataFrame({"dose": [1.5, 2.0, 4.0], "effect": ["none", "some", "some"]})
 CSV = "dose,effect\n1.5,none\n2.0,some\n4.0,some\n"

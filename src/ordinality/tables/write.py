@@ -15,10 +15,11 @@ from typing import Any
 
 from ordinality._files import put
 
-from .files import FORMATS, need_polars
 from .frames import TableError, listed
+from .read import FORMATS, need_polars
 
 __all__ = ["formula_cells", "write"]
+
 
 # A spreadsheet takes a cell that begins so for a formula, unless it is a number.
 FORMULA = r"^[=+\-@\t\r]"

@@ -1,0 +1,281 @@
+"""Which columns do what: a table read as a problem of ordinal regression.
+
+One column holds the labels, one may weigh the rows and one group them; the others are learnt
+from, unless they cannot help. Every rule that was applied is returned as a sentence, so that a
+command can say aloud what happened to somebody's data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+
+from .columns import is_text, judge, labels_of, numbers, sentences, words
+from .encoding import frame_of, make_encoder
+from .frames import Table, TableError, column, counted, listed
+
+if TYPE_CHECKING:
+    from sklearn.compose import ColumnTransformer
+
+__all__ = ["Features", "Task", "features_and_target", "features_of", "missing", "weights_of"]
+
+
+# More columns than these, with fewer rows than a tenth of them: perhaps rows and columns
+# changed places.
+WIDE, ROWS_PER_COLUMN = 1000, 0.1
+
+
+class Task(NamedTuple):
+    """A table read as a problem of ordinal regression.
+
+    Attributes
+    ----------
+    frame : DataFrame of pandas or polars
+        The columns to learn from: floats, truth values, and text, with null for missing.
+    y : ndarray of shape (n,)
+        Labels as they stand in the table.
+    order : tuple or None
+        The order of the labels where the file itself states one (an Enum column).
+    weights : ndarray of shape (n,), or None
+        Weight of each row, if a column of them was named.
+    groups : ndarray of shape (n,), or None
+        Which rows belong together, if a column of groups was named.
+    encoder : ColumnTransformer
+        Turns `frame` into a matrix; not fitted, so that it can be fitted anew in every fold.
+    notes : tuple of str
+        What reading needed, what was left out and what was encoded, as sentences.
+    """
+
+    frame: Any
+    y: np.ndarray
+    order: tuple[str, ...] | None
+    weights: np.ndarray | None
+    groups: np.ndarray | None
+    encoder: ColumnTransformer
+    notes: tuple[str, ...]
+
+
+class Features(NamedTuple):
+    """Columns to learn from, settled.
+
+    Attributes
+    ----------
+    frame : DataFrame of pandas or polars
+    encoder : ColumnTransformer
+        Turns `frame` into a matrix; not fitted.
+    notes : list of str
+    """
+
+    frame: Any
+    encoder: ColumnTransformer
+    notes: list[str]
+
+
+def features_and_target(
+    table: Table,
+    target: str,
+    features: Sequence[str] | None = None,
+    drop: Iterable[str] = (),
+    weights: str | None = None,
+    group: str | None = None,
+    wide: bool = False,
+) -> Task:
+    """Split a table into columns to learn from and a column of ordered labels.
+
+    Parameters
+    ----------
+    table : Table
+        The columns.
+    target : str
+        Name of the column of labels. Rows without a label are left out.
+    features : sequence of str, optional
+        Columns to learn from; by default all that have no other part.
+    drop : iterable of str
+        Columns to leave out.
+    weights : str, optional
+        Column of weights, none negative. Rows without one are left out.
+    group : str, optional
+        Column that says which rows belong together. Rows without a group are left out.
+    wide : bool, default=False
+        Whether a table of far more columns than rows is meant so.
+
+    Returns
+    -------
+    Task
+        The features, the labels, an encoder, and notes on what was done.
+
+    Raises
+    ------
+    TableError
+        When a column is not there or cannot play its part, or nothing is left to learn from.
+
+    Examples
+    --------
+    >>> import narwhals, polars
+    >>> frame = polars.DataFrame({"temp": ["cold", "warm", "cold"], "rating": [1, 2, 1]})
+    >>> task = features_and_target(Table(narwhals.from_native(frame)), target="rating")
+    >>> task.y, task.notes
+    (array([1, 2, 1]), ('Encoded temp as 2 categories.',))
+    >>> task.encoder.fit_transform(task.frame).ravel()
+    array([0., 1., 0.])
+    """
+    drop = list(drop)
+    chosen = _chosen(table, target, features, drop, weights, group)
+    _refuse_wide(table, chosen, wide)
+    parts = [name for name in (target, weights, group) if name is not None]
+    rows, left_out = _complete(table, parts)
+    y, order = labels_of(_rows(table, target, rows))
+    weight = None if weights is None else weights_of(_rows(table, weights, rows))
+    groups = None if group is None else _groups(_rows(table, group, rows))
+    found = features_of(table, chosen, rows)
+    if found is None:
+        raise TableError(_nothing_left(table, target, chosen))
+    notes = (*table.notes, *left_out, *found.notes)
+    return Task(found.frame, y, order, weight, groups, found.encoder, notes)
+
+
+def features_of(
+    table: Table, names: Sequence[str], rows: np.ndarray | None = None
+) -> Features | None:
+    """Settle which of some columns can be learnt from, and how.
+
+    Parameters
+    ----------
+    table : Table
+    names : sequence of str
+    rows : ndarray of bool, optional
+        The rows to look at; by default all.
+
+    Returns
+    -------
+    Features or None
+        None if no column is left.
+
+    Examples
+    --------
+    >>> import narwhals, polars
+    >>> frame = polars.DataFrame({"size": [1, 2, 4], "flat": [7, 7, 7]})
+    >>> found = features_of(Table(narwhals.from_native(frame)), ["size", "flat"])
+    >>> found.frame.columns, found.notes
+    (['size'], ['Left out flat, which has no value but 7.'])
+    """
+    judged = [judge(column(table, name), rows) for name in names]
+    notes = sentences(remark for found in judged for remark in found.remarks)
+    kept = [found for found in judged if found.cells is not None]
+    if not kept:
+        return None
+    return Features(frame_of(kept, table.frame), make_encoder(kept), notes)
+
+
+# ------------------------------------------------------------- choosing columns
+
+
+def _chosen(
+    table: Table, target: str, features: Sequence[str] | None, drop: list[str],
+    weights: str | None, group: str | None,
+) -> list[str]:  # fmt: skip
+    """Names of the columns to learn from, all of them in the table."""
+    if features is not None and not any(name.strip() for name in features):
+        raise TableError("`features` names no column; name one or leave it out.")
+    parts = {"target": target, "weights": weights, "group": group}
+    taken: dict[str, str] = {}
+    for part, name in parts.items():
+        if name is None:
+            continue
+        column(table, name)
+        if name in taken:
+            raise TableError(f"{name} is both {taken[name]} and {part}; choose another column.")
+        taken[name] = part
+    for name in (*(features or ()), *drop):
+        column(table, name)
+        if name in taken:
+            raise TableError(
+                f"{name} is the {taken[name]}; it can be neither a feature nor left out."
+            )
+    wanted = table.names if features is None else dict.fromkeys(features)
+    return [name for name in wanted if name not in taken and name not in drop]
+
+
+def _refuse_wide(table: Table, chosen: list[str], wide: bool) -> None:
+    if not wide and len(chosen) > WIDE and len(table) < ROWS_PER_COLUMN * len(chosen):
+        raise TableError(
+            f"{table.source} has {len(chosen):,} columns to learn from and only "
+            f"{counted(len(table), 'row')}; is it transposed? If not, add `wide`."
+        )
+
+
+def _nothing_left(table: Table, target: str, chosen: list[str]) -> str:
+    remarks = [remark for name in chosen for remark in judge(column(table, name)).remarks]
+    why = [said[0].lower() + said[1:-1] for said in sentences(remarks)]
+    return (
+        f"No column is left to predict {target} from "
+        f"({'; '.join(why) or f'{table.source} has {listed(table.names)}'}); name columns that "
+        "vary and are numbers or categories."
+    )
+
+
+# ------------------------------------------------------------- rows
+
+
+def _complete(table: Table, names: Sequence[str]) -> tuple[np.ndarray, list[str]]:
+    """Rows in which all these columns have a value, and a sentence on the others."""
+    rows, notes = np.ones(len(table), dtype=bool), []
+    for name in names:
+        series = column(table, name)
+        without = missing(series)
+        if without.all():
+            raise TableError(f"{name} is empty in every row; choose a filled column.")
+        lost = int((without & rows).sum())
+        if lost:
+            notes.append(f"Left out {counted(lost, 'row')} without {name}.")
+        rows &= ~without
+    if rows.sum() < 2:
+        raise TableError(
+            f"{table.source} has {counted(int(rows.sum()), 'row')} with {' and '.join(names)}; "
+            "two are needed at the very least."
+        )
+    return rows, notes
+
+
+def missing(series: nw.Series[Any]) -> np.ndarray:
+    """Which cells have no value: null, NaN or blank."""
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        return np.isnan(numbers(series))
+    if is_text(series.dtype):
+        return np.array([cell is None for cell in words(series)])
+    return np.asarray(series.is_null().to_numpy(), dtype=bool)
+
+
+def _rows(table: Table, name: str, rows: np.ndarray) -> nw.Series[Any]:
+    series = column(table, name)
+    return series if rows.all() else series.filter(rows.tolist())
+
+
+def weights_of(series: nw.Series[Any]) -> np.ndarray:
+    """Row weights; numbers of 0 or more, not all of them 0."""
+    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+        odd = next((c for c in words(series) if c), "")
+        found = repr(odd) if is_text(series.dtype) else f"{series.dtype} values"
+        raise TableError(f"{series.name} holds {found}; weights are numbers of 0 or more.")
+    weights = numbers(series)
+    if (weights < 0).any():
+        raise TableError(
+            f"{series.name} holds {weights.min():g}; weights are numbers of 0 or more."
+        )
+    if not weights.any():
+        raise TableError(f"{series.name} is 0 in every row; some weight must be above it.")
+    return weights
+
+
+def _groups(series: nw.Series[Any]) -> np.ndarray:
+    text = is_text(series.dtype) or not series.dtype.is_numeric()
+    wide = series.dtype in (nw.Int128, nw.UInt128)  # NumPy has no such integers
+    groups = np.array(words(series), dtype=np.str_) if text or wide else series.to_numpy()
+    if len(np.unique(groups)) < 2:
+        raise TableError(
+            f"{series.name} has only the group {groups[0]!s}; two are needed to leave one out."
+        )
+    return groups
