@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         RoundedRegressor,
     )
     from ordinality.persist import load, save
-    from ordinality.workbench import study
+    from ordinality.workbench.study import study
 
 __version__ = "0.1.0"
 

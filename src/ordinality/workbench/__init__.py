@@ -5,16 +5,28 @@ models of `MODELS` beside `baselines`; `choose` takes one and says why; `effects
 makes of the columns; `report` writes it up.
 """
 
-from .assess import SCORES, Assessment, assess, row_scores, scores
-from .choose import Choice, Difference, against_baselines, choose, difference
-from .costs import COSTS, Cost, Size
-from .effects import Effect, effects
+from .assess import (
+    SCORES,
+    Assessment,
+    Choice,
+    Difference,
+    against_baselines,
+    assess,
+    choose,
+    difference,
+    row_scores,
+    scores,
+)
 from .evaluate import Evaluation, evaluation, labelled
+from .inspect import Effect, effects
 from .models import (
     BASELINES,
+    COSTS,
     MODELS,
+    Cost,
     Frequencies,
     Model,
+    Size,
     Skipped,
     baselines,
     candidates,
@@ -22,10 +34,21 @@ from .models import (
     named,
 )
 from .problem import Problem, folds, level_proba, pipeline
-from .report import report, write_report
-from .studies import NoOrderError, Study, problem_of, study, study_of
-from .summary import effect_of, plain, plain_effect, relevance, summary
-from .words import in_words, moves
+from .study import (
+    NoOrderError,
+    Study,
+    effect_of,
+    in_words,
+    moves,
+    plain,
+    plain_effect,
+    problem_of,
+    relevance,
+    study,
+    study_of,
+    summary,
+)
+from .study_report import report, write_report
 
 __all__ = [
     "BASELINES",

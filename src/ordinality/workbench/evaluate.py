@@ -16,7 +16,7 @@ from ordinality.tables.task import missing, weights_of
 
 from .assess import SCORES, scores
 from .problem import Problem, level_proba
-from .summary import plain
+from .study import plain
 
 __all__ = ["Evaluation", "evaluation", "labelled"]
 

@@ -23,8 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ordinality.levels import Order
 
-from .costs import Size
-from .models import Model
+from .models import Model, Size
 
 __all__ = ["Problem", "folds", "level_proba", "level_scores", "pipeline"]
 

@@ -17,8 +17,13 @@ from .problem import level_proba
 
 __all__ = ["Effect", "effects"]
 
+
 ROWS = 300  # enough for averages of probabilities: their standard error is at most 0.03
+
+
 MANY_VALUES = 8  # a number with fewer distinct values is shown at each of them
+
+
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 

@@ -22,7 +22,7 @@ from ordinality.workbench import (
     model,
     study_of,
 )
-from ordinality.workbench.costs import processor_time
+from ordinality.workbench.models import processor_time
 
 WINE = Size(rows=72, columns=21, levels=5)
 

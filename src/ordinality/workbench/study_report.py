@@ -20,14 +20,17 @@ from ordinality._text import visible
 
 from .assess import SCORES, row_scores
 from .models import BASELINES
-from .studies import Study
-from .summary import relevance
+from .study import Study, relevance
 
 __all__ = ["report", "write_report"]
 
+
 Plan = tuple[str, Callable[[Any], Any], str]  # title, what draws on axes, caption
 
+
 SHOWN = 20  # columns in the table of importance
+
+
 ALONG = 4  # columns along which the levels are drawn
 
 

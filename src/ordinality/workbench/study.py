@@ -8,9 +8,11 @@ from the `Study` it returns.
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +24,33 @@ from ordinality import levels, persist, tables
 from ordinality.estimators.calibration import calibrate_from_folds, needs_link
 from ordinality.levels import Order
 
-from .assess import Assessment, Split, assess
-from .choose import Choice, against_baselines, choose
-from .effects import Effect, effects
+from .assess import Assessment, Choice, Split, against_baselines, assess, choose
+from .inspect import Effect, effects
 from .models import BASELINES, MODELS, Skipped, baselines, candidates, model
 from .problem import Problem, folds, level_scores, pipeline
 
-__all__ = ["NoOrderError", "Study", "problem_of", "study", "study_of"]
+__all__ = [
+    "NoOrderError",
+    "Study",
+    "effect_of",
+    "in_words",
+    "moves",
+    "plain",
+    "plain_effect",
+    "problem_of",
+    "relevance",
+    "study",
+    "study_of",
+    "summary",
+]
+
 
 MOST_CASES = 1_000_000  # rows that counts may add up to
+
+
 MOST_EFFECTS = 12  # columns whose effects are worked out, the most important first
+
+
 # The emergency stop, in budgets: an estimate for another machine may be wrong by a factor of a
 # few, and a stop must not decide between models on a machine that is only slow or busy.
 STOP = 10.0
@@ -118,7 +137,7 @@ class Study:
 
     def report(self, path: str | Path, *, force: bool = False) -> None:
         """Write what was found as one HTML page with pictures."""
-        from .report import write_report
+        from .study_report import write_report
 
         write_report(self, path, force=force)
 
@@ -128,8 +147,6 @@ class Study:
 
     def summary(self) -> dict[str, Any]:
         """Everything but the pictures as numbers and text that fit into JSON."""
-        from .summary import summary
-
         return summary(self)
 
 
@@ -385,3 +402,195 @@ def _like_labels(order: Sequence[Any] | None, y: np.ndarray) -> Sequence[Any] | 
             f"the order lists {', '.join(order)}, but the labels are numbers such as "
             f"{y[0].item()}; list those, lowest first."
         ) from None
+
+
+# ----------------------------------------------------------------
+# A study as numbers and text: what ``--json`` prints and model files carry.
+
+
+def summary(found: Study) -> dict[str, Any]:
+    """Everything in a study but the pictures, as JSON takes it."""
+    problem, taken = found.problem, found.choice.taken
+    better, verdict = found.verdict
+    return plain(
+        {
+            "source": found.source,
+            "target": problem.target,
+            "rows": len(problem),
+            "columns": problem.columns,
+            "levels": problem.order.levels.tolist(),
+            "counts": found.counts,
+            "weighted": problem.weights is not None,
+            "grouped": problem.groups is not None,
+            "folds": found.n_folds,
+            "seed": found.seed,
+            "model": {"name": taken.name, "words": taken.words, "why": found.choice.why},
+            "scores": {one.name: _scored(one) for one in (*found.found, *found.beside)},
+            "skipped": {one.name: one.reason for one in found.skipped},
+            "better_than_baselines": better,
+            "verdict": verdict,
+            "learnt": _learnt(found.model),
+            "importance": taken.importance,
+            "relevance": relevance(found),
+            "effects": [plain_effect(effect) for effect in found.effects],
+            "words": in_words(found),
+            "notes": found.notes,
+            "warnings": found.warnings,
+        }
+    )
+
+
+def relevance(found: Study) -> dict[str, float]:
+    """Relevance of every encoded feature, where the model has one of its own for each."""
+    values = getattr(found.model, "relevance_", None)
+    if values is None or not np.all(np.isfinite(values)) or np.ptp(values) == 0:
+        return {}
+    names = tables.feature_names(found.solver["table"])
+    return dict(zip(names, values.tolist(), strict=True))
+
+
+def plain(value: Any) -> Any:
+    """`value` as JSON has it: NumPy's numbers as Python's, what is not finite as None.
+
+    Examples
+    --------
+    >>> plain({"a": np.float64(1.5), "b": (np.inf, np.int64(2))})
+    {'a': 1.5, 'b': [None, 2]}
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain(one) for one in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value
+
+
+def _scored(one: Assessment) -> dict[str, Any]:
+    # Not the seconds: a study of the same table is to be the same to the last byte.
+    return {"words": one.words, **one.scores}
+
+
+def _learnt(model: Any) -> dict[str, Any]:
+    wanted = (
+        "thresholds_",
+        "noise_",
+        "log_evidence_",
+        "loo_log_score_",
+        "converged_",
+        "n_iter_",
+    )
+    return {
+        name.removesuffix("_"): getattr(model, name) for name in wanted if hasattr(model, name)
+    }
+
+
+def plain_effect(effect: Effect) -> dict[str, Any]:
+    """An effect as JSON has it; `effect_of` reads it back."""
+    found: dict[str, Any] = plain(
+        {
+            "column": effect.column,
+            "values": effect.values,
+            "above": effect.above.round(4),
+            "change": effect.change.round(4),
+            "between": effect.between,
+        }
+    )
+    return found
+
+
+def effect_of(known: dict[str, Any]) -> Effect:
+    """The effect that `plain_effect` wrote.
+
+    Examples
+    --------
+    >>> change, proba = np.array([-0.5, 0.5]), np.array([[1.0, 0.0], [0.5, 0.5]])
+    >>> effect = Effect("dose", (1.0, 2.0), proba, change, ("low", "high"))
+    >>> effect_of(plain_effect(effect)).proba.tolist()
+    [[1.0, 0.0], [0.5, 0.5]]
+    """
+    above = np.array(known["above"])
+    edge = np.ones((len(above), 1))
+    reached = np.hstack([edge, above, 0 * edge])  # probability of this level or a higher one
+    return Effect(
+        known["column"],
+        tuple(known["values"]),
+        reached[:, :-1] - reached[:, 1:],
+        np.array(known["change"]),
+        (known["between"][0], known["between"][1]),
+    )
+
+
+# ----------------------------------------------------------------
+# A study in words: what the model is, what moves rows over each threshold, how it errs.
+
+
+NAMED = 3  # columns named for each threshold
+
+
+SLIGHT = 0.01  # changes of probability below this are not worth a word
+
+
+def in_words(found: Study) -> list[str]:
+    """Sentences about the model of a study.
+
+    Examples
+    --------
+    >>> import numpy as np, polars
+    >>> from ordinality.workbench import study
+    >>> dose = np.linspace(0, 4, 40)
+    >>> frame = polars.DataFrame({"dose": dose, "effect": np.digitize(dose, [1.5, 2.8])})
+    >>> print(in_words(study(frame, "effect", model="linear"))[-1])
+    Of rows it had not seen, it names the right level for 95%, and misses by two levels or
+    more for 0%.
+    """
+    levels = [str(level) for level in found.problem.order.levels.tolist()]
+    cuts = f"{len(levels) - 1} thresholds cut" if len(levels) > 2 else "one threshold cuts"
+    sentences = [
+        f"The model gives every row a place on a hidden scale of {found.problem.target}, from "
+        f"{levels[0]} to {levels[-1]}, and {cuts} the scale into the levels."
+    ]
+    return [*sentences, *moves(found.effects, levels), _errors(found)]
+
+
+def moves(effects: Sequence[Effect], levels: list[str]) -> list[str]:
+    """For every threshold, the columns that move most rows over it."""
+    sentences = []
+    for k, (lower, upper) in enumerate(pairwise(levels)):
+        rises = sorted(
+            ((-float(np.cumsum(effect.change)[k]), effect) for effect in effects),
+            key=lambda pair: -abs(pair[0]),
+        )
+        named = [_move(rise, effect) for rise, effect in rises[:NAMED] if abs(rise) >= SLIGHT]
+        top = k == len(levels) - 2
+        what = f"of {upper}" if top else f"of {upper} or higher"
+        if named:
+            sentences.append(
+                f"Moving from {lower} to {upper}: the average probability {what} changes by "
+                f"{'; '.join(named)}."
+            )
+        else:
+            sentences.append(
+                f"Moving from {lower} to {upper}: no column by itself changes the average "
+                f"probability {what} by {SLIGHT:.0%} or more."
+            )
+    return sentences
+
+
+def _move(rise: float, effect: Effect) -> str:
+    low, high = effect.between
+    if low.startswith("half a standard deviation"):
+        return f"{rise:+.2f} when {effect.column} is one standard deviation larger"
+    return f"{rise:+.2f} when {effect.column} is {high} instead of {low}"
+
+
+def _errors(found: Study) -> str:
+    ranks = found.problem.order.encode(found.problem.y)
+    off = np.abs(found.choice.taken.proba.argmax(axis=1) - ranks)
+    far = f", and misses by two levels or more for {np.mean(off > 1):.0%}"
+    return (
+        f"Of rows it had not seen, it names the right level for {np.mean(off == 0):.0%}"
+        f"{far if found.problem.order.n_levels > 2 else ''}."
+    )
