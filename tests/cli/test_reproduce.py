@@ -7,8 +7,8 @@ import pytest
 
 from ordinality.experiments import papers
 from ordinality.experiments import run as runs
-from ordinality.experiments.store import Store
-from ordinality.experiments.values import Method
+from ordinality.experiments.result_rows import Store
+from ordinality.experiments.spec import Method
 
 from ..experiments import tiny
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ordinality.experiments import compare
-from ordinality.experiments.words import listed
+from ordinality.experiments.compare import listed
 
 # Demšar (2006), table 6: areas under the curve of C4.5 in four settings on 14 sets. The ranks
 # printed there are of more digits: 0.975 of the last set but one is above the 0.975 beside it.

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ordinality.experiments import papers
-from ordinality.experiments.papers import gpor, methods, orboost, plsor, preference, transcribed
-from ordinality.experiments.papers.ranks import TABLE_5
+from ordinality.experiments.papers import gpor, methods, orboost, plsor, preference, published
+from ordinality.experiments.papers.plsor import TABLE_5
 
 NAMES = papers.names()
 
@@ -100,7 +100,7 @@ def test_another_view_of_a_cell_is_no_other_cell():
 
 def test_a_line_with_a_number_too_few_is_refused():
     with pytest.raises(ValueError, match="boston has 3 numbers; 2 columns want 4"):
-        transcribed.read("boston 1 2 3", [("a", "x"), ("b", "x")])
+        published.read("boston 1 2 3", [("a", "x"), ("b", "x")])
 
 
 # ------------------------------------------------------------------------------ the papers

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from ordinality.experiments.values import Method, Metric, Published, Spec
+from ordinality.experiments.spec import Method, Metric, Published, Spec
 
 ZERO_ONE = Metric("zero_one", "zero-one error %", scale=100, decimals=1)
 MAE = Metric("mae", "absolute error", decimals=3)

@@ -15,9 +15,9 @@ from .options import Names
 from .speaking import progress, results, say, show, show_json, show_text, warn
 
 if TYPE_CHECKING:
-    from ordinality.experiments.report import Table
-    from ordinality.experiments.store import Store
-    from ordinality.experiments.values import Cell, Spec
+    from ordinality.experiments.result_rows import Store
+    from ordinality.experiments.results_page import Table
+    from ordinality.experiments.spec import Cell, Spec
 
 __all__ = ["Numbers", "reproduce"]
 
@@ -122,8 +122,8 @@ def reproduce(
     if name is None or listing:
         return _write_page(page, home) if page else _list(home, kind)
     from ordinality.experiments.papers import get
-    from ordinality.experiments.report import table
-    from ordinality.experiments.store import Store
+    from ordinality.experiments.result_rows import Store
+    from ordinality.experiments.results_page import table
 
     spec = get(name)
     store = Store(home / f"{spec.experiment}.jsonl")
@@ -263,14 +263,18 @@ def _narrowed(spec: Spec, sets: list[str] | None, methods: list[str] | None) -> 
 
 
 def _report(found: Table, kind: str, out: str | None) -> None:
-    from ordinality.experiments import render
+    from ordinality.experiments import results_page
 
     if kind == "json" and not out:
-        show_json(render.as_data(found))
+        show_json(results_page.as_data(found))
     elif kind == "text" and not out:
         _show(found)
     else:
-        written = {"markdown": render.markdown, "html": render.html, "json": _as_json}
+        written = {
+            "markdown": results_page.markdown,
+            "html": results_page.html,
+            "json": _as_json,
+        }
         text = written.get(kind, _as_text)(found)
         if out:
             _write(out, text)
@@ -306,16 +310,16 @@ def _as_text(found: Table) -> str:
 def _as_json(found: Table) -> str:
     import json
 
-    from ordinality.experiments import render
+    from ordinality.experiments import results_page
 
-    return json.dumps(render.as_data(found), ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(results_page.as_data(found), ensure_ascii=False, indent=2) + "\n"
 
 
 def _list(home: Path, kind: str) -> None:
     """Every experiment with how many of its cells are done."""
     from ordinality.experiments import papers
+    from ordinality.experiments.result_rows import Store
     from ordinality.experiments.run import todo
-    from ordinality.experiments.store import Store
 
     found, problems = [], []
     for name in papers.names():
@@ -336,16 +340,18 @@ def _list(home: Path, kind: str) -> None:
 
 
 def _write_page(path: str, home: Path) -> None:
-    from ordinality.experiments import papers, render
-    from ordinality.experiments.papers import times
-    from ordinality.experiments.report import table
-    from ordinality.experiments.store import Store
+    from ordinality.experiments import papers, results_page
+    from ordinality.experiments.papers import published
+    from ordinality.experiments.result_rows import Store
+    from ordinality.experiments.results_page import table
 
     every = [papers.get(name) for name in papers.names()]
     stores = {spec.experiment: Store(home / f"{spec.experiment}.jsonl") for spec in every}
     rows = {key: row for store in stores.values() for key, row in store.rows().items()}
     _warn_of([problem for store in stores.values() for problem in store.problems])
-    _write(path, render.page([table(spec, rows) for spec in every], times.lines(rows)))
+    _write(
+        path, results_page.page([table(spec, rows) for spec in every], published.lines(rows))
+    )
 
 
 # ------------------------------------------------------------------------------ files

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ordinality.experiments.compare import friedman, nemenyi_critical_difference
-from ordinality.experiments.report import means
-from ordinality.experiments.values import Method, Metric, Spec
+from ordinality.experiments.results_page import means
+from ordinality.experiments.spec import Method, Metric, Spec
 
 __all__ = ["draw"]
 

@@ -17,8 +17,8 @@ from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from ordinality.experiments.store import Row, Store, cell_of
-from ordinality.experiments.values import Cell, Method, Spec
+from ordinality.experiments.result_rows import Row, Store, cell_of
+from ordinality.experiments.spec import Cell, Method, Spec
 
 __all__ = [
     "Work",
@@ -79,7 +79,7 @@ def run(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from ordinality.experiments.values import Method, Metric, Spec
+    >>> from ordinality.experiments.spec import Method, Metric, Spec
     >>> def guess(problem, seed):
     ...     return {"error": problem / seed}
     >>> spec = Spec("demo/table-1", "A demonstration", "nowhere", "demo", sets=("a",),

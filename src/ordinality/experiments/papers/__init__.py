@@ -9,22 +9,16 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
-from ordinality.experiments.values import Spec
+from ordinality.experiments.spec import Spec
 
 __all__ = ["get", "names"]
 
-# Paper -> the modules that hold its specs.
-MODULES = {
-    "gpor": ("gpor", "gpor_figures"),
-    "orboost": ("orboost",),
-    "plsor": ("plsor",),
-    "preference": ("preference",),
-}
+PAPERS = ("gpor", "orboost", "plsor", "preference")
 
 
 @cache
 def _all() -> dict[str, Spec]:
-    modules = [import_module(f"{__name__}.{m}") for paper in MODULES.values() for m in paper]
+    modules = [import_module(f"{__name__}.{paper}") for paper in PAPERS]
     specs = [spec for module in modules for spec in module.SPECS]
     return {spec.name: spec for spec in sorted(specs, key=lambda spec: spec.name)}
 

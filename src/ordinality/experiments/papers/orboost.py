@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from itertools import product
 
-from ordinality.experiments.papers import methods, pictures, problems, transcribed
+from ordinality.experiments.papers import methods, pictures, problems, published
 from ordinality.experiments.papers.gpor import errors
-from ordinality.experiments.values import Marks, Method, Metric, Spec
+from ordinality.experiments.spec import Marks, Method, Metric, Spec
 
 __all__ = ["ENSEMBLES", "SPECS"]
 
@@ -79,7 +79,7 @@ def _table(number: int, metric: Metric, text: str, machine: Method) -> Spec:
         methods=(*ENSEMBLES, machine),
         metrics=(metric,),
         problem=problems.ten_levels,
-        published=transcribed.read(text, columns),
+        published=published.read(text, columns),
         spread="se",
         marks=Marks("standard-error"),
         apart=frozenset((name, machine.name) for name in problems.LARGE),

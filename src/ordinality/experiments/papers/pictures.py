@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ordinality.datasets import Split, bands_2d, five_levels_1d, three_ranks_2d
-from ordinality.experiments.report import Table, shown
-from ordinality.experiments.values import Spec
+from ordinality.experiments.results_page import Table, shown
+from ordinality.experiments.spec import Spec
 
 __all__ = [
     "along_a_line",

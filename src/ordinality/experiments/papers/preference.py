@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ordinality.experiments.papers import methods, problems, transcribed
-from ordinality.experiments.values import Marks, Method, Metric, Spec
+from ordinality.experiments.papers import methods, problems, published
+from ordinality.experiments.spec import Marks, Method, Metric, Spec
 
 __all__ = ["SPECS"]
 
@@ -69,7 +69,7 @@ MORE = (
         methods=(_gp("gp", "GP, evidence alone", "laplace", hyperprior=None),),
         metrics=(PAIR_ERROR,),
         problem=problems.items,
-        published=transcribed.read("abalone 17.29b 0.38", [("gp", "pair_error")]),
+        published=published.read("abalone 17.29b 0.38", [("gp", "pair_error")]),
         notes=(
             "The first 20 draws are those of preference/table-1. The number of 300 was fixed "
             "when these were known and before any other was computed; draws 1 to 100 alone "
@@ -87,8 +87,8 @@ MORE = (
         metrics=CLASS_ERRORS,
         problem=problems.labelled,
         published={
-            **transcribed.read("segment 6.98", [("cc-svm", "label_error")], spread=False),
-            **transcribed.read("segment 1.66 0.50", [("cc-svm", "pref_error")]),
+            **published.read("segment 6.98", [("cc-svm", "label_error")], spread=False),
+            **published.read("segment 1.66 0.50", [("cc-svm", "pref_error")]),
         },
         notes=(
             "The first 20 draws are those of preference/table-2. The others are as many as "
@@ -116,7 +116,7 @@ SPECS = (
         ),
         metrics=(PAIR_ERROR,),
         problem=problems.items,
-        published=transcribed.read(
+        published=published.read(
             TABLE_1, [(m, "pair_error") for m in ("cc-svm", "gp", "gpard")]
         ),
         marks=Marks(against="gp"),
@@ -156,10 +156,10 @@ SPECS = (
         metrics=CLASS_ERRORS,
         problem=problems.labelled,
         published={
-            **transcribed.read(
+            **published.read(
                 TABLE_2_LABELS, [(m, "label_error") for m in ("cc-svm", "gp")], spread=False
             ),
-            **transcribed.read(
+            **published.read(
                 TABLE_2_PREFERENCES, [(m, "pref_error") for m in ("cc-svm", "gp")]
             ),
         },

@@ -9,14 +9,20 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from ordinality.experiments import render
-from ordinality.experiments.agreement import Agreement, verdict
+from ordinality.experiments import results_page
 from ordinality.experiments.figures import draw
-from ordinality.experiments.papers import get, times, transcribed
-from ordinality.experiments.report import entries, marked, means, table
+from ordinality.experiments.papers import get, published
+from ordinality.experiments.result_rows import Store
+from ordinality.experiments.results_page import (
+    Agreement,
+    entries,
+    marked,
+    means,
+    table,
+    verdict,
+)
 from ordinality.experiments.run import run
-from ordinality.experiments.store import Store
-from ordinality.experiments.values import Marks, Method, Metric, Published
+from ordinality.experiments.spec import Marks, Method, Metric, Published
 
 from . import tiny
 
@@ -185,7 +191,7 @@ def test_the_verdict_counts_what_is_reproduced_and_what_is_not_worse():
 
 def test_data_for_machines_have_both_counts():
     spec, rows = judged()
-    data = render.as_data(table(spec, rows))
+    data = results_page.as_data(table(spec, rows))
     counts = {"judged": 4, "reproduced": 1, "not_worse": 2}
     assert data["agreement"] == {**counts, "methods": {"A": counts}}
     assert [e["reproduced"] for e in data["entries"]] == [False, True, False, False]
@@ -208,8 +214,8 @@ def test_what_is_only_set_beside_a_published_column_is_counted_apart():
 
 def test_means_with_every_printed_digit_are_marked_as_equal():
     columns = [("a", "mae"), ("b", "mae")]
-    published = transcribed.read("s 0.20 0.14 0.21 0.14", columns)
-    spec, rows = made({"a": {"s": [0.1, 0.3]}, "b": {"s": [0.1, 0.3]}}, published=published)
+    printed = published.read("s 0.20 0.14 0.21 0.14", columns)
+    spec, rows = made({"a": {"s": [0.1, 0.3]}, "b": {"s": [0.1, 0.3]}}, published=printed)
     found = table(spec, rows)
     assert [line[4] for line in found.lines] == ["=", "−0.07"]
     assert "in every printed digit (=): A 1." in found.verdict
@@ -218,12 +224,12 @@ def test_means_with_every_printed_digit_are_marked_as_equal():
 def test_the_papers_own_marks_stand_in_the_published_column():
     columns = [("a", "mae"), ("b", "mae"), ("c", "mae")]
     values = {name: {"s": [0.1, 0.3]} for name in "abc"}
-    starred = transcribed.read("s 0.30* 0.14 0.20 0.1 0.25 0.2", columns)
+    starred = published.read("s 0.30* 0.14 0.20 0.1 0.25 0.2", columns)
     spec, rows = made(values, published=starred)
     found = table(spec, rows)
     assert [line[3] for line in found.lines] == ["0.30 ± 0.14 ⋆", "0.20 ± 0.1", "0.25 ± 0.2"]
     assert {i for i, j in found.bold if j == 3} == {1}  # bold by the rule: the lowest
-    printed = transcribed.read("s 0.30 0.14 0.20 0.1 0.25b 0.2", columns)
+    printed = published.read("s 0.30 0.14 0.20 0.1 0.25b 0.2", columns)
     assert {i for i, j in table(replace(spec, published=printed), rows).bold if j == 3} == {2}
 
 
@@ -252,7 +258,7 @@ def test_ranks_are_those_of_the_published_means_of_plsor():
 
 def test_markdown_has_a_line_for_each_line_and_bars_in_it_are_escaped(rows):
     spec = tiny.spec(Method("odd", "a | b", tiny.commonest))
-    text = render.markdown(table(spec, rows))
+    text = results_page.markdown(table(spec, rows))
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert len(lines) == 2 + 6
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
@@ -262,7 +268,7 @@ def test_markdown_has_a_line_for_each_line_and_bars_in_it_are_escaped(rows):
 
 def test_html_shows_what_is_given_as_text(rows):
     spec = tiny.spec(title="<script>alert(1)</script>", name="tiny/<x>")
-    page = render.html(table(spec, rows))
+    page = results_page.html(table(spec, rows))
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert page.count("<tr>") == 1 + 4
@@ -270,7 +276,9 @@ def test_html_shows_what_is_given_as_text(rows):
 
 
 def test_data_for_machines_are_json(rows):
-    data = json.loads(json.dumps(render.as_data(table(tiny.spec(), rows)), allow_nan=False))
+    data = json.loads(
+        json.dumps(results_page.as_data(table(tiny.spec(), rows)), allow_nan=False)
+    )
     assert len(data["entries"]) == 8
     judged = [e for e in data["entries"] if e["away"] is not None]
     assert len(judged) == 3
@@ -290,17 +298,17 @@ def test_the_page_sets_what_the_papers_say_about_time_beside_our_seconds():
         for name in spec.sets
         for k in range(1, 21)
     }
-    ours = {(line[2], line[3]): line[4] for line in times.lines(rows)}
+    ours = {(line[2], line[3]): line[4] for line in published.lines(rows)}
     assert ours["documents, 100 to 1000 pairs", "CC-SVM"] == "1.00 s to 100 s, power 2.0"
     assert ours["documents, 100 to 1000 pairs", "GP, weak prior"].endswith("power 1.0")
     assert ours["house 16h", "SVM-EXC"] == "missing"
-    page = render.page([], times.lines(rows))
+    page = results_page.page([], published.lines(rows))
     assert page.count("about an hour") == 1
     assert "more than four days. | house 16h | SVM-EXC | missing |" in page
 
 
 def test_the_page_links_to_every_report(rows):
-    page = render.page([table(tiny.spec(), rows)])
+    page = results_page.page([table(tiny.spec(), rows)])
     (target,) = re.findall(r"\(#([\w-]+)\)", page)
     heading = next(line for line in page.splitlines() if line.startswith("## "))
     slug = re.sub(r"[^\w -]", "", heading[3:].lower()).replace(" ", "-")

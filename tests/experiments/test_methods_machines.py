@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ordinality import LabelRankingSVM, PreferenceSVM
 from ordinality.datasets import Split
-from ordinality.experiments.papers import machines, methods
+from ordinality.experiments.papers import methods
 from ordinality.experiments.papers.problems import Pairs
 
 CS = np.array([0.1, 1.0, 30.0])
@@ -36,20 +36,20 @@ def classes():
 
 @pytest.mark.parametrize("kappa", [0.01, 1.0])
 def test_left_out_pairs_are_told_as_the_estimator_tells_them(pairs, kappa):
-    folds = machines.folds_of(100, 3)
+    folds = methods.folds_of(100, 3)
     expected = np.empty((len(CS), 5))
     for i, C in enumerate(CS):
         for fold in range(5):
             model = PreferenceSVM(pairs.X, C, gamma=kappa / 2, tol=1e-6)
             model.fit(pairs.train[folds != fold])
             expected[i, fold] = model.score(pairs.train[folds == fold])
-    found = machines.pair_shares(pairs, 3)(CS, kappa)
+    found = methods.pair_shares(pairs, 3)(CS, kappa)
     np.testing.assert_allclose(found, expected.mean(axis=1), atol=1e-12)
 
 
 @pytest.mark.parametrize("kappa", [0.01, 1.0])
 def test_left_out_classes_are_told_as_the_estimator_tells_them(classes, kappa):
-    X, y, folds = classes.X, classes.y, machines.folds_of(60, 3)
+    X, y, folds = classes.X, classes.y, methods.folds_of(60, 3)
     expected = np.empty((len(CS), 5))
     for i, C in enumerate(CS):
         for fold in range(5):
@@ -57,15 +57,15 @@ def test_left_out_classes_are_told_as_the_estimator_tells_them(classes, kappa):
             model = LabelRankingSVM(C, gamma=kappa / 2, standardize=False, tol=1e-6)
             model.fit(X[kept], y[kept])
             expected[i, fold] = model.score(X[left], y[left])
-    found = machines.class_shares(classes, 3)(CS, kappa)
+    found = methods.class_shares(classes, 3)(CS, kappa)
     np.testing.assert_allclose(found, expected.mean(axis=1), atol=1e-12)
 
 
 def test_folds_are_of_equal_sizes_and_drawn_by_the_seed():
-    folds = machines.folds_of(103, 1)
+    folds = methods.folds_of(103, 1)
     assert sorted(np.bincount(folds)) == [20, 20, 21, 21, 21]
-    np.testing.assert_array_equal(folds, machines.folds_of(103, 1))
-    assert np.any(folds != machines.folds_of(103, 2))
+    np.testing.assert_array_equal(folds, methods.folds_of(103, 1))
+    assert np.any(folds != methods.folds_of(103, 2))
 
 
 def test_whole_powers_are_tried_and_then_fifths_around_the_best():
@@ -75,7 +75,7 @@ def test_whole_powers_are_tried_and_then_fifths_around_the_best():
         tried.extend((round(np.log10(C), 1), round(np.log10(kappa), 1)) for C in Cs)
         return -np.abs(np.log10(Cs) - 2.4) - abs(np.log10(kappa) + 1.2)
 
-    C, kappa = machines.searched(shares, with_kappa=True)
+    C, kappa = methods.searched(shares, with_kappa=True)
     assert (C, kappa) == pytest.approx((10**2.4, 10**-1.2))
     coarse = [(float(c), float(k)) for k in range(-3, 4) for c in range(-2, 5)]
     fine = [(round(2 + c, 1), round(-1 + k, 1)) for k in FIFTHS for c in FIFTHS]
@@ -89,25 +89,25 @@ def test_of_equally_good_points_the_smallest_c_is_taken_then_the_smallest_kappa(
     def alike(Cs, kappa):
         return np.array([np.mean([0.1, 0.2, 0.3, c]) for c in np.full(len(Cs), 0.4)])
 
-    C, kappa = machines.searched(alike, with_kappa=True)
+    C, kappa = methods.searched(alike, with_kappa=True)
     assert (C, kappa) == pytest.approx((10**-2.8, 10**-3.8))
 
     def rounded_otherwise(Cs, kappa):  # 0.6 summed in two orders
         right = [0.1 + 0.2 + 0.3 if C < 1 else 0.3 + 0.2 + 0.1 for C in Cs]
         return np.array(right[::-1])
 
-    assert machines.searched(rounded_otherwise, with_kappa=False)[0] == pytest.approx(10**-2.8)
+    assert methods.searched(rounded_otherwise, with_kappa=False)[0] == pytest.approx(10**-2.8)
 
 
 def test_a_search_without_kappa_has_none():
-    found = machines.searched(lambda Cs, kappa: -np.abs(np.log10(Cs)), with_kappa=False)
+    found = methods.searched(lambda Cs, kappa: -np.abs(np.log10(Cs)), with_kappa=False)
     assert found == (1.0, None)
 
 
 def test_a_fit_that_is_cut_short_says_so(pairs, monkeypatch):
-    monkeypatch.setattr(machines, "STEPS", 3)
+    monkeypatch.setattr(methods, "STEPS", 3)
     with pytest.warns(ConvergenceWarning, match="at C = 0.1 a fit .* stopped after 3 steps"):
-        machines.pair_shares(pairs, 1)(CS[:1], 1.0)
+        methods.pair_shares(pairs, 1)(CS[:1], 1.0)
 
 
 def test_both_methods_learn(pairs, classes):

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from ordinality.experiments.store import Store
+from ordinality.experiments.result_rows import Store
 
 
 @pytest.fixture

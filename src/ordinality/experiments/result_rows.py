@@ -18,9 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ordinality.experiments.values import Cell
+from ordinality.experiments.spec import Cell
 
 __all__ = ["Row", "Store", "cell_of"]
+
 
 Row = dict[str, Any]
 
