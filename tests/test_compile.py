@@ -14,9 +14,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import ordinality
-from ordinality import _math
+from ordinality import _numerics
 from ordinality._compile import loop, watch
-from ordinality._math import LOGIT, PROBIT
+from ordinality._numerics import LOGIT, PROBIT
 from ordinality.gp import quadrature
 from ordinality.gp.design import Differences, Rows
 
@@ -75,7 +75,7 @@ def test_a_loop_is_compiled_by_its_first_call_and_once():
 def test_importing_loops_does_not_import_numba_but_calling_one_does():
     code = """
 import sys
-import ordinality._math as math, ordinality.gp.quadrature
+import ordinality._numerics as math, ordinality.gp.quadrature
 print("numba" in sys.modules)
 math.interval_jets.__globals__["_log_sigmoid"](0.0)
 print("numba" in sys.modules)
@@ -230,8 +230,8 @@ DESIGN = Differences([[0, 1]], size=2)
 @pytest.mark.parametrize(
     ("call", "found"),
     [
-        (lambda: _math.interval_jets(PROBIT, ONE, TWO, TWO, 1.0), "lower has shape (1,)"),
-        (lambda: _math.blurred_jets(TWO, TWO, TWO, ONE, 1.0), "var has shape (1,)"),
+        (lambda: _numerics.interval_jets(PROBIT, ONE, TWO, TWO, 1.0), "lower has shape (1,)"),
+        (lambda: _numerics.blurred_jets(TWO, TWO, TWO, ONE, 1.0), "var has shape (1,)"),
         (lambda: DESIGN.see(ONE), "g has shape (1,)"),
         (lambda: DESIGN.gather(TWO), "x has shape (2,)"),
         (lambda: DESIGN.covariance(TWO), "K has shape (2,)"),
@@ -403,7 +403,7 @@ def test_a_fork_while_another_thread_compiles_leaves_the_child_able_to(tmp_path)
 @pytest.fixture
 def in_python(monkeypatch):
     """Replace every loop of the numerical modules by the function it was made from."""
-    for module in (_math, quadrature):
+    for module in (_numerics, quadrature):
         for name, value in list(vars(module).items()):
             if isinstance(value, loop):
                 monkeypatch.setattr(module, name, value.__wrapped__)
@@ -418,8 +418,8 @@ VAR = np.array([0.01, 0.2, 4.0, 0.3, 1.0, 9.0, 0.0, 1.0])
 def every_jet(link):
     power = np.linspace(0.3, 1.0, len(MEAN))
     return [
-        _math.interval_jets(link, LOWER, UPPER, MEAN, 0.6),
-        _math.blurred_jets(LOWER, UPPER, MEAN, VAR, 0.6),
+        _numerics.interval_jets(link, LOWER, UPPER, MEAN, 0.6),
+        _numerics.blurred_jets(LOWER, UPPER, MEAN, VAR, 0.6),
         quadrature.expected_log_jets(link, LOWER, UPPER, MEAN, VAR, 0.6),
         quadrature.log_expected_jets(link, LOWER, UPPER, MEAN, VAR, 0.6, power),
     ]
@@ -433,6 +433,6 @@ def compiled():
 @pytest.mark.parametrize("link", [PROBIT, LOGIT], ids=["probit", "logit"])
 @pytest.mark.usefixtures("in_python")
 def test_compiled_loops_give_the_numbers_of_their_python(compiled, link):
-    assert not isinstance(_math.point_jet, loop)
+    assert not isinstance(_numerics.point_jet, loop)
     for ours, plain in zip(compiled[link], every_jet(link), strict=True):
         assert_allclose(ours, plain, rtol=1e-10, atol=1e-12)

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from ordinality._compile import loop
-from ordinality.cli import speaking
-from ordinality.cli.speaking import progress
+from ordinality.cli import output
+from ordinality.cli.output import progress
 
 
 @pytest.fixture
@@ -87,11 +87,11 @@ def test_a_terminal_gets_a_bar_with_the_model_and_the_fold(capsys, monkeypatch):
 def test_a_line_says_once_that_code_is_compiled(capsys):
     made = {}
     exec("def half(x):\n    return 0.5 * x", made)  # no source file, so nothing is cached
-    speaking._say_that_code_is_compiled.cache_clear()
+    output._say_that_code_is_compiled.cache_clear()
     for number in (1, 2.0):  # of two types: each is compiled
-        with speaking.progress("fitting"):
+        with output.progress("fitting"):
             loop(made["half"])(number)
     assert capsys.readouterr().err.count("Compiling code for this machine") == 1
-    with speaking.progress("fitting"):
+    with output.progress("fitting"):
         pass
     assert not capsys.readouterr().err

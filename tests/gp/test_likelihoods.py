@@ -11,7 +11,7 @@ from mpmath import mp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, ndtr
 
-from ordinality._math import JET
+from ordinality._numerics import JET
 from ordinality.gp.likelihoods import Jet, Ordinal
 
 THRESHOLDS = np.array([-1.1, -0.2, 0.9, 1.4])

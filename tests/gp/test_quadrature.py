@@ -11,7 +11,7 @@ from mpmath import mp, mpf
 from mpmath.calculus.quadrature import GaussLegendre
 from numpy.testing import assert_allclose, assert_array_equal
 
-from ordinality._math import JET, LOGIT, PROBIT, blurred_jets, interval_jets
+from ordinality._numerics import JET, LOGIT, PROBIT, blurred_jets, interval_jets
 from ordinality.gp.quadrature import expected_log_jets, log_expected_jets
 
 INF = math.inf

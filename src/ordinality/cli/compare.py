@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from .files import check_table
 from .fit import read_problem
 from .options import BASELINES, MODELS, Names, common, machine, of_table
-from .speaking import number, progress, results, say, show, show_json, tell, titles, warn
+from .output import number, progress, results, say, show, show_json, tell, titles, warn
+from .paths import check_table
 
 __all__ = ["compare"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .speaking import progress, results, say, show, show_json
+from .output import progress, results, say, show, show_json
 
 if TYPE_CHECKING:
     from ordinality.datasets import Check, Dataset, Entry

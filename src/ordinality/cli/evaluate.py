@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from .files import check_input
-from .speaking import number, results, say, show, show_json, tell
+from .output import number, results, say, show, show_json, tell
+from .paths import check_input
 
 __all__ = ["evaluate"]
 
@@ -36,7 +36,7 @@ def evaluate(
     from ordinality import tables
     from ordinality.workbench import evaluation, labelled
 
-    from .models import load
+    from .model_input import load
 
     loaded = load(model)
     known = tables.read(table)

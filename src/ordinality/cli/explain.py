@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from .files import check_input
-from .speaking import progress, results, show, show_bars, show_json, tell
+from .output import progress, results, show, show_bars, show_json, tell
+from .paths import check_input
 
 __all__ = ["explain"]
 
@@ -39,7 +39,7 @@ def explain(model: str, table: str | None, seed: int, as_json: bool) -> None:
     check_input(model)
     if table:
         check_input(table)
-    from .models import description
+    from .model_input import description
 
     about = description(model)
     summary = about.get("summary") or {}
@@ -62,7 +62,7 @@ def _again(model: str, table: str, seed: int) -> list[dict[str, Any]]:
     from ordinality import tables
     from ordinality.workbench import effects, plain_effect
 
-    from .models import load
+    from .model_input import load
 
     loaded = load(model)
     frame = loaded.rows(tables.read(table))

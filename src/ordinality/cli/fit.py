@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .files import check_output, check_table
 from .options import MODELS, as_argument, common, machine, of_table
-from .speaking import (
+from .output import (
     number,
     progress,
     results,
@@ -23,6 +22,7 @@ from .speaking import (
     titles,
     warn,
 )
+from .paths import check_output, check_table
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from .files import check_input
-from .speaking import number, results, show, show_json, tell, titles
+from .output import number, results, show, show_json, tell, titles
+from .paths import check_input
 
 __all__ = ["info"]
 
@@ -26,7 +26,7 @@ def info(model: str, as_json: bool) -> None:
     Only the file's description is read; nothing of the model is loaded.
     """
     check_input(model)
-    from .models import description
+    from .model_input import description
 
     about = description(model)
     if as_json:

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from .files import check_input, check_output
-from .speaking import say, show_json, show_text
+from .output import say, show_json, show_text
+from .paths import check_input, check_output
 
 __all__ = ["predict"]
 
@@ -56,7 +56,7 @@ def predict(
     check_output(None if out == "-" else out, WRITTEN, force)
     from ordinality import tables
 
-    from .models import load
+    from .model_input import load
 
     loaded = load(model)
     known = tables.read(table)

@@ -10,9 +10,9 @@ import click
 
 from ordinality._files import put
 
-from .files import check_output, may_write
 from .options import Names
-from .speaking import progress, results, say, show, show_json, show_text, warn
+from .output import progress, results, say, show, show_json, show_text, warn
+from .paths import check_output, may_write
 
 if TYPE_CHECKING:
     from ordinality.experiments.result_rows import Store

@@ -31,8 +31,8 @@ from .folder import (
     verify,
 )
 from .inventory import FOLDERS, INVENTORY, PAPERS, Entry
+from .loading import Dataset, load
 from .pairs import PairSplit, label_pairs, utility_pairs
-from .problems import Dataset, load
 from .ratings import collaborative_filtering, rating_matrix
 from .splits import Partitions, Rows, Split, fresh_partitions, partitions, standardised
 from .synthetic import (

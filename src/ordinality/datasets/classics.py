@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ordinality.datasets.problems import Dataset
+from ordinality.datasets.loading import Dataset
 from ordinality.datasets.reading import Table, encode, read_csv
 
 __all__ = [

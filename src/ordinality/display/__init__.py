@@ -14,7 +14,7 @@ from .confusion import OrdinalConfusionDisplay
 from .ensembles import MarginDisplay, StagesDisplay
 from .inline import inline_svg
 from .latent import LatentDisplay
-from .rankings import CriticalDifferenceDisplay, UtilityDisplay
+from .rank_plots import CriticalDifferenceDisplay, UtilityDisplay
 from .regions import LevelProbabilityDisplay
 from .relevance import RelevanceDisplay
 from .scores import ReliabilityDisplay, ScoreDecompositionDisplay

@@ -9,7 +9,7 @@ import numpy as np
 
 from ordinality.levels import order_of
 
-from .inputs import final, levels_of
+from .model_inputs import final, levels_of
 from .palette import BAD, GOOD, axes, name_ticks, plain
 
 __all__ = ["OrdinalConfusionDisplay"]

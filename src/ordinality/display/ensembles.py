@@ -10,7 +10,7 @@ import numpy as np
 from ordinality import metrics
 from ordinality.levels import order_of
 
-from .inputs import levels_of, transformed, wanted
+from .model_inputs import levels_of, transformed, wanted
 from .palette import BAD, BLACK, GOOD, NEUTRAL, OTHER, axes, plain, tidy
 
 __all__ = ["MarginDisplay", "StagesDisplay"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ordinality.levels import Order
 
-from .inputs import (
+from .model_inputs import (
     column,
     column_number,
     final,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .inputs import (
+from .model_inputs import (
     column,
     column_number,
     level_proba,

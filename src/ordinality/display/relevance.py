@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .inputs import final, names_out
+from .model_inputs import final, names_out
 from .palette import GOOD, axes, plain, tidy
 
 __all__ = ["RelevanceDisplay"]

@@ -14,7 +14,7 @@ from ordinality.metrics import (
     score_decomposition,
 )
 
-from .inputs import level_proba, levels_of
+from .model_inputs import level_proba, levels_of
 from .palette import BAD, GOOD, NEUTRAL, axes, level_legend, name_ticks, plain, strokes, tidy
 
 __all__ = ["ReliabilityDisplay", "ScoreDecompositionDisplay"]

@@ -29,7 +29,7 @@ import numpy as np
 from ..gp.likelihoods import Symmetric
 from .gains import answers_of, best_of, exact_gain, openness, rough_gain
 from .order import exact_slope, order_bits, rough_slope, spread
-from .sampling import draws
+from .stopping import draws
 
 __all__ = ["next_pair"]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 from scipy.special import ndtr
 
 from .gains import check_model
-from .sampling import draws
 
-__all__ = ["expected_rank_changes", "top_k_probability"]
+__all__ = ["draws", "expected_rank_changes", "top_k_probability"]
+
 
 _ITEMS = 1000  # whose joint covariance is worked out
 
@@ -107,3 +108,27 @@ def top_k_probability(
     mean, cov = model.posterior(np.concatenate([top, rest]))
     utilities = draws(mean, cov, n_samples, np.random.default_rng(random_state))
     return float(np.mean(utilities[:k].min(axis=0) > utilities[k:].max(axis=0)))
+
+
+# ----------------------------------------------------------------
+# Draws of utilities from their joint posterior.
+
+
+def draws(
+    mean: np.ndarray, cov: np.ndarray, count: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draws from N(mean, cov), a column each; cov may be singular.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> one, twin = draws(np.zeros(2), np.ones((2, 2)), 3, rng)
+    >>> bool(np.allclose(one, twin))
+    True
+    """
+    # With pivots, for items that are alike make the covariance singular.
+    factor, pivots, rank, _ = lapack.dpstrf(np.asarray(cov, order="F"), lower=1)
+    half = np.empty((len(mean), rank))
+    half[pivots - 1] = np.tril(factor)[:, :rank]
+    return mean[:, None] + half @ rng.standard_normal((rank, count))

@@ -40,7 +40,7 @@ def draw(spec: Spec, rows: Rows, to: Any, *, kind: str = "svg") -> None:
     ...
     ValueError: gpor/figure-3 has no rows yet to be drawn; run it first.
     """
-    from ordinality.display.experiments import save
+    from ordinality.display.curves import save
 
     if spec.draw is not None:
         figure = spec.draw(spec, rows)
@@ -52,7 +52,7 @@ def draw(spec: Spec, rows: Rows, to: Any, *, kind: str = "svg") -> None:
 
 
 def _curves(spec: Spec, rows: Rows) -> Any:
-    from ordinality.display.experiments import Panel, curves
+    from ordinality.display.curves import Panel, curves
 
     panels = []
     for metric in spec.metrics:
@@ -72,7 +72,7 @@ def _curves(spec: Spec, rows: Rows) -> Any:
 
 def _curve(spec: Spec, method: Method, metric: Metric, sets: list[str], rows: Rows) -> Any:
     """Mean and standard deviation over partitions along the axis; None without rows."""
-    from ordinality.display.experiments import Curve
+    from ordinality.display.curves import Curve
 
     x: list[float] = []
     values: list[np.ndarray] = []

@@ -86,7 +86,7 @@ class LeastSquares:
     Examples
     --------
     >>> import numpy as np
-    >>> from ordinality.kernels.features import Gaussian
+    >>> from ordinality.kernels.stationary import Gaussian
     >>> from ordinality.gp.least_squares import LeastSquares
     >>> from ordinality.gp.likelihoods import Ordinal
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 2])

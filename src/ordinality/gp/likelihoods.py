@@ -25,9 +25,9 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _math
+from .. import _numerics
 from .._compile import check_shape
-from .._math import JET, LOGIT, PROBIT
+from .._numerics import JET, LOGIT, PROBIT
 from ..kernels.base import widened
 from ..levels import free_to_thresholds, thresholds_to_free
 from . import quadrature
@@ -183,7 +183,7 @@ class Ordinal:
         """log p(y | f) at f = mean."""
         lower, upper = self._interval(y)
         link = _LINKS[self.link]
-        return Jet(_math.interval_jets(link, lower, upper, mean, self.noise))
+        return Jet(_numerics.interval_jets(link, lower, upper, mean, self.noise))
 
     def log_expected(
         self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, power: np.ndarray | None = None
@@ -191,7 +191,7 @@ class Ordinal:
         """log E[p(y | f)^power] under f ~ N(mean, var)."""
         lower, upper = self._interval(y)
         if self.link == "probit" and power is None:
-            return Jet(_math.blurred_jets(lower, upper, mean, var, self.noise))
+            return Jet(_numerics.blurred_jets(lower, upper, mean, var, self.noise))
         if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(var))):
             raise FloatingPointError("the latent values are not finite; lower the weights.")
         power = np.ones(len(y)) if power is None else power

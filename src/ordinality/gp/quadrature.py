@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from .._compile import loop
-from .._math import JET, point_jet
+from .._numerics import JET, point_jet
 
 __all__ = ["expected_log_jets", "log_expected_jets"]
 

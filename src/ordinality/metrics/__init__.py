@@ -16,7 +16,7 @@ correlation with a constant, is NaN.
 `cross_val_level_proba` gives the out-of-fold probabilities that these functions take.
 """
 
-from ordinality.metrics.labels import (
+from ordinality.metrics.of_labels import (
     kendall_tau,
     linear_kappa,
     macro_mae,
@@ -27,8 +27,7 @@ from ordinality.metrics.labels import (
     spearman,
     zero_one_error,
 )
-from ordinality.metrics.out_of_fold import cross_val_level_proba
-from ordinality.metrics.probabilities import (
+from ordinality.metrics.of_probabilities import (
     Reliability,
     ScoreDecomposition,
     log_score,
@@ -37,8 +36,8 @@ from ordinality.metrics.probabilities import (
     reliability,
     score_decomposition,
 )
-from ordinality.metrics.rankings import pair_error, top_k_overlap
-from ordinality.metrics.scoring import Scorer, scorer
+from ordinality.metrics.of_rankings import pair_error, top_k_overlap
+from ordinality.metrics.scorers import Scorer, cross_val_level_proba, scorer
 
 __all__ = [
     "Reliability",

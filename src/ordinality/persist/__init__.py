@@ -1,6 +1,6 @@
 """Model files: a fitted model as data, checked as it is read; never a pickle."""
 
-from .files import load, metadata, save
+from .model_file import load, metadata, save
 from .names import trusted_types
 from .trust import ModelFileError
 

@@ -19,9 +19,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from . import foreign
-from .foreign import LARGEST, ContentError
+from . import sklearn_parts
 from .names import name_of
+from .sklearn_parts import LARGEST, ContentError
 
 __all__ = [
     "Layout", "Sizes", "anything", "arrays", "check_model", "check_object", "check_part",
@@ -284,12 +284,12 @@ def part(*names: str, **shared: str) -> Spec:
 
 def theirs(size: str) -> Spec:
     """A fitted estimator of scikit-learn that takes rows of ``size`` features."""
-    return lambda value, sizes: foreign.check_estimator(value, sizes[size])
+    return lambda value, sizes: sklearn_parts.check_estimator(value, sizes[size])
 
 
 def setting(value: Any, sizes: Sizes) -> None:
     """A constructor parameter: plain data, a kernel, or an estimator that is not fitted."""
-    foreign.check_plain(value)
+    sklearn_parts.check_plain(value)
 
 
 def forget(value: Any, sizes: Sizes) -> None:
@@ -298,7 +298,7 @@ def forget(value: Any, sizes: Sizes) -> None:
 
 def anything(value: Any, sizes: Sizes) -> None:
     """Plain data, for information only."""
-    foreign.check_plain(value)
+    sklearn_parts.check_plain(value)
 
 
 # ---------------------------------------------------------------- objects
@@ -343,7 +343,7 @@ def check_part(value: Any) -> None:
     """Check an object of ours inside a part of scikit-learn, fitted or not."""
     parameters = inspect.signature(type(value)).parameters
     if isinstance(value, BaseEstimator) and vars(value).keys() == parameters.keys():
-        foreign.check_plain(vars(value))  # not fitted
+        sklearn_parts.check_plain(vars(value))  # not fitted
     else:
         check_object(value, {})
 
@@ -353,13 +353,13 @@ def check_model(model: Any) -> None:
     if not isinstance(model, Pipeline):
         check_object(model, {})
         return
-    foreign.check_pipeline(model)
+    sklearn_parts.check_pipeline(model)
     for name, step in model.steps:
         try:
             if isinstance(step, Pipeline) or name_of(*_place(step)) is not None:
                 check_model(step)
             elif not isinstance(step, str):
-                foreign.check_estimator(step, math.inf)
+                sklearn_parts.check_estimator(step, math.inf)
         except ContentError as wrong:
             raise wrong.inside(f"step {name!r}") from None
 

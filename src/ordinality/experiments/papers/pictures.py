@@ -73,7 +73,7 @@ def gp_regions(spec: Spec, rows: Any) -> Any:
     >>> gp_regions.__name__
     'gp_regions'
     """
-    from ordinality.display.experiments import regions
+    from ordinality.display.curves import regions
     from ordinality.estimators import OrdinalGP, OrdinalSVMCV
 
     panels = []
@@ -111,7 +111,7 @@ def likelihood_curves(spec: Spec, rows: Any) -> Any:
     >>> likelihood_curves.__name__
     'likelihood_curves'
     """
-    from ordinality.display.experiments import Curve, Panel, curves
+    from ordinality.display.curves import Curve, Panel, curves
 
     f = np.linspace(-9.0, 9.0, 361)
     by_level = {f"y = {level}": _ordinal_loss(level, f) for level in (1, 2, 3)}
@@ -152,7 +152,7 @@ def ensemble_regions(spec: Spec, rows: Any) -> Any:
     >>> ensemble_regions.__name__
     'ensemble_regions'
     """
-    from ordinality.display.experiments import regions
+    from ordinality.display.curves import regions
     from ordinality.estimators import OrdinalBoost
 
     split = spec.problem("bands", 1)
@@ -174,7 +174,7 @@ def along_a_line(spec: Spec, rows: Any) -> Any:
     >>> along_a_line.__name__
     'along_a_line'
     """
-    from ordinality.display.experiments import bands_along
+    from ordinality.display.curves import bands_along
     from ordinality.estimators import LeastSquaresOrdinalGP, OrdinalGP
 
     split = spec.problem("line", 1)

@@ -15,9 +15,20 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 __all__ = [
-    "column", "column_number", "final", "level_proba", "levels_of", "names_in", "names_out",
-    "repeated", "row", "thinned", "transformed", "typical", "wanted",
-]  # fmt: skip
+    "column",
+    "column_number",
+    "final",
+    "level_proba",
+    "levels_of",
+    "names_in",
+    "names_out",
+    "repeated",
+    "row",
+    "thinned",
+    "transformed",
+    "typical",
+    "wanted",
+]
 
 
 def final(estimator: Any) -> Any:

@@ -20,8 +20,12 @@ from ordinality.datasets.reading import Table, encode
 
 __all__ = ["Dataset", "load"]
 
+
 Array = NDArray[Any]
+
+
 Floats = NDArray[np.float64]
+
 
 LOADABLE = tuple(entry for entry in INVENTORY if entry.kind != "partitions")
 

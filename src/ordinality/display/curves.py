@@ -13,6 +13,7 @@ from .palette import plain, shades, strokes, tidy
 
 __all__ = ["Curve", "Panel", "bands_along", "curves", "regions", "save"]
 
+
 WIDTH, HEIGHT = 4.2, 3.3  # inches of a panel
 
 

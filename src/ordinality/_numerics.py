@@ -23,15 +23,22 @@ from ._compile import check_shape, loop
 
 __all__ = ["JET", "LOGIT", "PROBIT", "blurred_jets", "interval_jets", "point_jet"]
 
+
 PROBIT, LOGIT = 0, 1
+
 
 # Rows of a jet: log p; its first four derivatives in the latent value; then (log p, first,
 # second derivative) differentiated once more in the upper threshold, and in the log of the
 # noise.
 JET = 11
 
+
 _HALF_LOG_2PI = 0.9189385332046727
+
+
 _SQRT_HALF = 0.7071067811865476
+
+
 _INV_SQRT_2PI = 0.3989422804014327
 
 
@@ -44,7 +51,11 @@ def _unit_gauss_legendre(order: int) -> tuple[np.ndarray, np.ndarray]:
 # Against 120-digit arithmetic on 1500 intervals: 12 narrow nodes are as good as 20; 32 tail
 # nodes over a depth of 60 lose only a digit of the fourth cumulant (3e-12) to 40 over 90.
 _NARROW_X, _NARROW_W = _unit_gauss_legendre(12)
+
+
 _TAIL_X, _TAIL_W = _unit_gauss_legendre(32)
+
+
 _TAIL_DEPTH = 60.0  # exp(-60) is below rounding beside the mass at the near boundary
 
 
@@ -73,7 +84,7 @@ def interval_jets(
     Examples
     --------
     >>> import numpy as np
-    >>> from ordinality._math import PROBIT, interval_jets
+    >>> from ordinality._numerics import PROBIT, interval_jets
     >>> jets = interval_jets(PROBIT, np.array([10.0]), np.array([11.0]), np.zeros(1), 1.0)
     >>> float(jets[0, 0])  # log(Phi(11) - Phi(10)); the naive difference has 3 digits left
     -53.2313102255...

@@ -10,7 +10,7 @@ from mpmath import mp, mpf
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
-from ordinality._math import JET, LOGIT, PROBIT, blurred_jets, interval_jets
+from ordinality._numerics import JET, LOGIT, PROBIT, blurred_jets, interval_jets
 
 INF = math.inf
 ORDER = np.array([0, 1, 2, 3, 4, 1, 2, 3, 0, 1, 2])  # a row scales as noise to minus this

@@ -36,11 +36,16 @@ __all__ = [
     "warn",
 ]
 
+
 SHORT = {
     "ranked probability score": "ranked probability",
     "mean absolute error": "absolute error",
 }
+
+
 SHOWN = 12  # columns listed with bars; the others only counted
+
+
 BAR = 24  # columns of the terminal for the longest bar
 
 

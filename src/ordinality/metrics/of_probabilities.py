@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinality.levels import Floats, order_of
-from ordinality.metrics.inputs import floats, ordered, probabilities, ratio, weights
+from ordinality.metrics.checks import floats, ordered, probabilities, ratio, weights
 
 __all__ = [
     "Reliability",

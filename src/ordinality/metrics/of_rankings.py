@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ordinality.levels import Floats
-from ordinality.metrics.inputs import floats, ratio, weights
+from ordinality.metrics.checks import floats, ratio, weights
 
 __all__ = ["pair_error", "top_k_overlap"]
 

@@ -19,7 +19,7 @@ from ordinality.elicitation import (
     top_k_probability,
     uncertainty,
 )
-from ordinality.elicitation.sampling import draws
+from ordinality.elicitation.stopping import draws
 
 VALUES = {"order": order_gain, "information": information_gain, "best": expected_best}
 VALUES["uncertainty"] = uncertainty

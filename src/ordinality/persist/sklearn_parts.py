@@ -31,15 +31,28 @@ __all__ = [
     "check_trees",
 ]
 
+
 _SCALARS = (type(None), bool, int, float, str, np.generic)
+
+
 _RANDOM = (np.random.Generator, np.random.RandomState)
+
+
 _TYPES = (bool, int, float, str, object)
+
+
 # NaN stands for a missing value in the first two; the others are for information, or have
 # infinite ends. Elsewhere a fitted number is finite.
 _MAY_BE_MISSING = ("categories_", "statistics_")
+
+
 _MAY_BE_ANYTHING = ("bin_edges_", "pvalues_", "scores_")
+
+
 # Coefficients of a fitted model stay far below; beyond it squares overflow.
 LARGEST = 1e150
+
+
 _DIVISORS = ("length_scale", "periodicity", "scale_")
 
 

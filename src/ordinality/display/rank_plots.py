@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .inputs import wanted
+from .model_inputs import wanted
 from .palette import BLACK, GOOD, NEUTRAL, axes, plain, tidy
 
 __all__ = ["CriticalDifferenceDisplay", "UtilityDisplay"]
+
 
 _BAND = 1.96  # standard deviations of a band that holds 95 % of a normal
 

@@ -30,12 +30,13 @@ from ordinality._files import put
 
 from .archive import ABOUT, SCHEMA, check_arrays, damaged, members, opened, read_json
 from .contents import check_model
-from .foreign import ContentError, check_trees
 from .names import trusted_types
-from .smoke import check_answers
+from .sklearn_parts import ContentError, check_trees
+from .trial import check_answers
 from .trust import LOADERS, ModelFileError, from_stable_names, to_stable_names
 
 __all__ = ["load", "metadata", "save"]
+
 
 FORMAT = 2  # of model files; raised when an older reader would misunderstand a new file
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from ordinality import tables, workbench
-from ordinality.cli.files import EMBEDDED
 from ordinality.cli.options import BASELINES, MODELS
+from ordinality.cli.paths import EMBEDDED
 from ordinality.cli.predict import FORMATS
 from ordinality.datasets import CLASSICS
 from ordinality.tables.read import FORMATS as OF_TABLES

@@ -9,7 +9,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from ordinality.display import inputs
+from ordinality.display import model_inputs
 from ordinality.estimators import OrdinalGP
 
 COLUMNS = {
@@ -29,62 +29,69 @@ def frame(request):
 
 
 def test_columns_are_numbers_or_objects(frame):
-    assert inputs.column(frame, 0).tolist() == [30.0, 40.0, 20.0, 60.0]
-    assert inputs.column(frame, 1).tolist() == ["red", "blue", "red", "green"]
-    np.testing.assert_array_equal(inputs.column(frame, 2), [1.5, np.nan, 2.5, 3.5])
+    assert model_inputs.column(frame, 0).tolist() == [30.0, 40.0, 20.0, 60.0]
+    assert model_inputs.column(frame, 1).tolist() == ["red", "blue", "red", "green"]
+    np.testing.assert_array_equal(model_inputs.column(frame, 2), [1.5, np.nan, 2.5, 3.5])
 
 
 def test_a_typical_row_has_medians_and_the_commonest_category(frame):
-    row = inputs.typical(frame)
+    row = model_inputs.typical(frame)
     assert type(row) is type(frame)
-    assert [inputs.column(row, j)[0] for j in range(3)] == [40.0, "red", 2.5]
+    assert [model_inputs.column(row, j)[0] for j in range(3)] == [40.0, "red", 2.5]
 
 
 def test_rows_are_repeated_with_a_column_set(frame):
-    rows = inputs.repeated(frame, {1: ["blue", "white"], 0: [1.5, 2.5]})
+    rows = model_inputs.repeated(frame, {1: ["blue", "white"], 0: [1.5, 2.5]})
     assert type(rows) is type(frame)
-    assert inputs.column(rows, 0).tolist() == [1.5] * 4 + [2.5] * 4
-    assert inputs.column(rows, 1).tolist() == ["blue"] * 4 + ["white"] * 4
-    np.testing.assert_array_equal(inputs.column(rows, 2), [1.5, np.nan, 2.5, 3.5] * 2)
+    assert model_inputs.column(rows, 0).tolist() == [1.5] * 4 + [2.5] * 4
+    assert model_inputs.column(rows, 1).tolist() == ["blue"] * 4 + ["white"] * 4
+    np.testing.assert_array_equal(model_inputs.column(rows, 2), [1.5, np.nan, 2.5, 3.5] * 2)
 
 
 def test_a_category_of_pandas_stays_one():
     frame = pandas.DataFrame({"size": pandas.Categorical(["s", "m", "s"])})
-    rows = inputs.repeated(frame, {0: ["m", "s"]})
-    assert inputs.column(rows, 0).tolist() == ["m"] * 3 + ["s"] * 3
+    rows = model_inputs.repeated(frame, {0: ["m", "s"]})
+    assert model_inputs.column(rows, 0).tolist() == ["m"] * 3 + ["s"] * 3
 
 
 def test_arrays_of_whole_numbers_take_fractions():
-    rows = inputs.repeated(np.array([[1, 2], [3, 4]]), {0: [0.5]})
+    rows = model_inputs.repeated(np.array([[1, 2], [3, 4]]), {0: [0.5]})
     assert rows.tolist() == [[0.5, 2.0], [0.5, 4.0]]
 
 
 def test_rows_are_thinned_evenly(frame):
-    assert inputs.column(inputs.thinned(frame, 2), 0).tolist() == [30.0, 60.0]
-    assert inputs.thinned(frame, 9) is frame
+    assert model_inputs.column(model_inputs.thinned(frame, 2), 0).tolist() == [30.0, 60.0]
+    assert model_inputs.thinned(frame, 9) is frame
 
 
 def test_one_row_is_taken_by_its_place(frame):
-    assert inputs.column(inputs.row(frame, -1), 0).tolist() == [60.0]
+    assert model_inputs.column(model_inputs.row(frame, -1), 0).tolist() == [60.0]
     with pytest.raises(ValueError, match="row 4 of 4; they are counted from 0"):
-        inputs.row(frame, 4)
+        model_inputs.row(frame, 4)
 
 
 def test_features_are_called_by_name_or_by_place():
     names = ["age", "colour"]
-    assert inputs.column_number(names, "colour") == inputs.column_number(names, -1) == 1
+    assert (
+        model_inputs.column_number(names, "colour")
+        == model_inputs.column_number(names, -1)
+        == 1
+    )
     with pytest.raises(ValueError, match="no feature 'size'; the features are age, colour"):
-        inputs.column_number(names, "size")
+        model_inputs.column_number(names, "size")
     with pytest.raises(ValueError, match="feature 2 of 2; they are counted from 0"):
-        inputs.column_number(names, 2)
+        model_inputs.column_number(names, 2)
 
 
 def test_names_come_from_the_frame_the_model_or_their_place(rows):
     X, y = rows
     named = OrdinalGP(optimizer=None).fit(pandas.DataFrame(X, columns=["a", "b"]), y)
-    assert inputs.names_in(named) == ["a", "b"]
-    assert inputs.names_in(named, polars.DataFrame({"c": [1]})) == ["c"]
-    assert inputs.names_in(OrdinalGP(optimizer=None).fit(X, y)) == ["feature 1", "feature 2"]
+    assert model_inputs.names_in(named) == ["a", "b"]
+    assert model_inputs.names_in(named, polars.DataFrame({"c": [1]})) == ["c"]
+    assert model_inputs.names_in(OrdinalGP(optimizer=None).fit(X, y)) == [
+        "feature 1",
+        "feature 2",
+    ]
 
 
 def test_a_pipeline_names_what_its_model_sees(rows):
@@ -95,9 +102,9 @@ def test_a_pipeline_names_what_its_model_sees(rows):
         verbose_feature_names_out=False,
     )
     model = make_pipeline(encoder, OrdinalGP(optimizer=None)).fit(frame, rows[1])
-    assert inputs.names_out(model, 4) == ["hue_b", "hue_g", "hue_r", "x"]
+    assert model_inputs.names_out(model, 4) == ["hue_b", "hue_g", "hue_r", "x"]
     silent = make_pipeline(FunctionTransformer(np.abs), OrdinalGP(optimizer=None)).fit(*rows)
-    assert inputs.names_out(silent, 2) == ["feature 1", "feature 2"]
+    assert model_inputs.names_out(silent, 2) == ["feature 1", "feature 2"]
 
 
 def test_probabilities_pass_through_a_pipeline_in_order_of_level(rows):
@@ -110,9 +117,9 @@ def test_probabilities_pass_through_a_pipeline_in_order_of_level(rows):
         StandardScaler(), "passthrough", alone.__class__(**alone.get_params())
     )
     behind.fit(X, words)
-    found = inputs.level_proba(behind, X, "SomeDisplay")
+    found = model_inputs.level_proba(behind, X, "SomeDisplay")
     np.testing.assert_allclose(found, alone.predict_level_proba(scaler.transform(X)))
-    assert inputs.levels_of(behind) == levels
+    assert model_inputs.levels_of(behind) == levels
 
 
 def test_a_model_without_the_method_is_told_so(rows):
@@ -120,4 +127,4 @@ def test_a_model_without_the_method_is_told_so(rows):
     with pytest.raises(
         TypeError, match="SomeDisplay draws what predict_level_proba gives, and R"
     ):
-        inputs.level_proba(model, rows[0], "SomeDisplay")
+        model_inputs.level_proba(model, rows[0], "SomeDisplay")

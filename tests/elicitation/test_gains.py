@@ -8,7 +8,7 @@ from scipy.special import entr
 from scipy.stats import logistic, norm
 
 from ordinality.elicitation import gains, order, questions
-from ordinality.elicitation.sampling import draws
+from ordinality.elicitation.stopping import draws
 from ordinality.gp.likelihoods import Symmetric
 
 LIKELIHOODS = {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ordinality.levels import Floats, order_of
-from ordinality.metrics.inputs import ranks, ratio
+from ordinality.metrics.checks import ranks, ratio
 
 __all__ = [
     "kendall_tau",

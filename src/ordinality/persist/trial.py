@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
-from .foreign import ContentError
+from .sklearn_parts import ContentError
 
 __all__ = ["check_answers"]
 

@@ -6,7 +6,7 @@ import warnings
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .speaking import progress, say, warn
+from .output import progress, say, warn
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,10 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Loaded", "description", "load"]
 
+
 PIECE = 2000  # rows predicted at a time: a second or so of a Gaussian process
+
 
 # What commands read of a description. A type, [of each entry], {str: of each value}.
 NUMBER = (float, int, NoneType)
+
+
 SUMMARY: dict[str, Any] = {
     "source": str,
     "target": str,
@@ -32,6 +36,8 @@ SUMMARY: dict[str, Any] = {
     "relevance": {str: (float, int)},
     "words": [str],
 }
+
+
 EFFECT: dict[str, Any] = {
     "column": str,
     "values": [(str, float, int, bool)],
