@@ -27,19 +27,6 @@ class loop:  # noqa: N801 - a decorator, spelt as one
     ``parallel``: numba's threads would fight with those of BLAS.
 
     A loop may call other loops of its module; they are compiled with it.
-
-    Examples
-    --------
-    >>> from ordinality._compile import loop
-    >>> @loop
-    ... def total(x):
-    ...     s = 0.0
-    ...     for value in x:
-    ...         s += value
-    ...     return s
-    >>> import numpy as np
-    >>> float(total(np.arange(4.0)))
-    6.0
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -83,30 +70,14 @@ class loop:  # noqa: N801 - a decorator, spelt as one
 
 
 def check_shape(shape: tuple[int, ...], **arrays: Any) -> None:
-    """Refuse arrays of another shape: a loop trusts what it is given.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordinality._compile import check_shape
-    >>> check_shape((2, 2), K=np.ones(4))
-    Traceback (most recent call last):
-    ...
-    ValueError: K has shape (4,), but must have shape (2, 2).
-    """
+    """Refuse arrays of another shape: a loop trusts what it is given."""
     for name, array in arrays.items():
         if array.shape != shape:
             raise ValueError(f"{name} has shape {array.shape}, but must have shape {shape}.")
 
 
 class Watch:
-    """What a `watch` has seen so far.
-
-    Attributes
-    ----------
-    seconds : float
-        Processor seconds spent compiling while the watch was open.
-    """
+    """What a `watch` has seen so far."""
 
     def __init__(self, tell: Callable[[], Any]) -> None:
         self.seconds = 0.0
@@ -124,30 +95,6 @@ def watch(tell: Callable[[], Any]) -> Iterator[Watch]:
 
     Code that comes from the cache is not compiled. All threads of this process are watched;
     other processes are not.
-
-    Parameters
-    ----------
-    tell : callable
-        Called without arguments when the first compilation begins, in the thread that
-        compiles. The other threads cannot compile until it returns.
-
-    Yields
-    ------
-    Watch
-        Its attribute ``seconds`` holds the processor seconds spent compiling so far.
-
-    Examples
-    --------
-    >>> from ordinality._compile import loop, watch
-    >>> @loop
-    ... def half(x):
-    ...     return 0.5 * x
-    >>> with watch(lambda: print("Compiling")) as seen:
-    ...     half(3.0), half(5.0)
-    Compiling
-    (1.5, 2.5)
-    >>> seen.seconds > 0.0
-    True
     """
     seen = Watch(tell)
     _watches.append(seen)

@@ -17,14 +17,6 @@ def put(path: Path, content: bytes) -> None:
 
     A symbolic link is followed, and a file that is replaced keeps its mode. The content is on
     the disk before it takes the file's place.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     put(Path(folder, "a.txt"), b"whole")
-    ...     [(file.name, file.read_text()) for file in Path(folder).iterdir()]
-    [('a.txt', 'whole')]
     """
     path = Path(os.path.realpath(path))
     if path.is_symlink():  # realpath gives up on a loop of links

@@ -62,33 +62,7 @@ _TAIL_DEPTH = 60.0  # exp(-60) is below rounding beside the mass at the near bou
 def interval_jets(
     link: int, lower: np.ndarray, upper: np.ndarray, latent: np.ndarray, noise: float
 ) -> np.ndarray:
-    """Jets of log p(lower < latent + noise * e <= upper), one column an observation.
-
-    Parameters
-    ----------
-    link : int
-        ``PROBIT`` for standard normal e, ``LOGIT`` for standard logistic e.
-    lower, upper : ndarray of shape (n,)
-        Thresholds on either side; infinite at the ends.
-    latent : ndarray of shape (n,)
-        Latent values.
-    noise : float
-        Scale of the noise.
-
-    Returns
-    -------
-    jets : ndarray of shape (11, n)
-        Rows: log p; derivatives 1 to 4 in the latent value; (log p, d1, d2) differentiated in
-        ``upper``; (log p, d1, d2) differentiated in log noise.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordinality._numerics import PROBIT, interval_jets
-    >>> jets = interval_jets(PROBIT, np.array([10.0]), np.array([11.0]), np.zeros(1), 1.0)
-    >>> float(jets[0, 0])  # log(Phi(11) - Phi(10)); the naive difference has 3 digits left
-    -53.2313102255...
-    """
+    """Jets of log p(lower < latent + noise * e <= upper), one column an observation."""
     check_shape((latent.size,), lower=lower, upper=upper, latent=latent)
     jets = np.empty((JET, latent.size))
     _interval_jets(link, lower, upper, latent, noise, jets)

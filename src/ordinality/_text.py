@@ -13,13 +13,7 @@ ACTIVE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""Text whose control characters are shown as escapes, except those in `keep`.
-
-    Examples
-    --------
-    >>> print(visible("\x1b[2Jlow\u202e\n", keep="\n"), end="")
-    \x1b[2Jlow\u202e
-    """
+    r"""Text whose control characters are shown as escapes, except those in `keep`."""
 
     def shown(found: re.Match[str]) -> str:
         character = found[0]
@@ -29,13 +23,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def nested_deeper(value: Any, levels: int) -> bool:
-    """Whether lists and dicts of parsed JSON lie within each other more than so many times.
-
-    Examples
-    --------
-    >>> nested_deeper({"a": [[1]]}, 3), nested_deeper({"a": [[1]]}, 2)
-    (False, True)
-    """
+    """Whether lists and dicts of parsed JSON lie within each other more than so many times."""
     inside = [value]
     for _ in range(levels):  # not recursive: the data decide how deep this goes
         inside = [

@@ -67,15 +67,7 @@ def suggest(labels: Iterable[Any]) -> Suggestion | None:
 
 
 def order_to_state(labels: Sequence[str]) -> str:
-    """Text to type as a list of levels: the order recognised, else the labels as they are.
-
-    Examples
-    --------
-    >>> order_to_state(["high", "low", "medium"])
-    "['low', 'medium', 'high'] (recognised: low to high)"
-    >>> order_to_state(["green", "red"])
-    "['green', 'red'] (put in order)"
-    """
+    """Text to type as a list of levels: the order recognised, else the labels as they are."""
     known = suggest(labels)
     if known is None:
         return f"{list(labels)} (put in order)"

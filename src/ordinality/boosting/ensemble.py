@@ -44,23 +44,14 @@ Watch = Callable[[Any, float, np.ndarray, list[float]], bool]
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Level k where ``thresholds[-1][k-1] < score(x) <= thresholds[-1][k]``.
+    """Level k where ``thresholds[-1][k-1] < score(x) <= thresholds[-1][k]``."""
 
-    Parameters
-    ----------
-    learners : tuple of T values
-        Confidence functions: each maps X (n, d) to outputs (n,) in [-1, 1].
-    alphas : ndarray of shape (T,)
-        Their weights in the vote; negative ones are legitimate.
-    thresholds : ndarray of shape (T + 1, K - 1)
-        Ascending in each row; row t belongs to the first t learners.
-    log_losses : ndarray of shape (T + 1,)
-        Logarithm of the training loss with the first t learners; never increases.
-    """
-
+    # confidence functions: each maps X (n, d) to outputs (n,) in [-1, 1]
     learners: tuple[Any, ...]
-    alphas: np.ndarray
+    alphas: np.ndarray  # (T,); their weights in the vote; negative ones are legitimate
+    # (T + 1, K - 1); ascending in each row; row t belongs to the first t learners
     thresholds: np.ndarray
+    # (T + 1,); logarithm of the training loss with the first t learners; never increases
     log_losses: np.ndarray
 
     def score(self, X: np.ndarray, rounds: int | None = None) -> np.ndarray:
@@ -112,47 +103,7 @@ def boost(
     start: Ensemble | None = None,
     watch: Watch | None = None,
 ) -> Ensemble:
-    """ORBoost: minimise the exponential loss over all margins (8), or over the next two (5).
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Inputs, as the learner wants them: perceptrons and sigmoids want them standardised.
-    y : ndarray of shape (n,)
-        Ranks 0..K-1. A rank without rows keeps its place.
-    n_levels : int
-        K.
-    learner : Trainer
-        How to learn a confidence function.
-    margins : {"all", "left-right"}
-        "all" bounds the absolute error, "left-right" the classification error.
-    rounds : int
-        Learners to add.
-    weights : ndarray of shape (n,), default=None
-        Positive; a weight of two is the row twice.
-    rng : numpy.random.Generator
-        Handed to the learner. A run of five rounds and one of three continued for two with
-        the same generator are the same.
-    start : Ensemble, default=None
-        An ensemble to continue.
-    watch : callable, default=None
-        ``watch(learner, alpha, thresholds, log_losses)`` after each round, with the losses of
-        this run so far, the one before its first round included; True ends the run.
-
-    Returns
-    -------
-    Ensemble
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordinality.boosting.learners import Stump
-    >>> from ordinality.levels import rank_from_scores
-    >>> X, y = np.arange(6.0)[:, None], np.array([0, 0, 1, 1, 2, 2])
-    >>> fitted = boost(X, y, 3, Stump(), rounds=10, rng=np.random.default_rng(0))
-    >>> rank_from_scores(fitted.score(X), fitted.thresholds[-1])
-    array([0, 0, 1, 1, 2, 2])
-    """
+    """ORBoost: minimise the exponential loss over all margins (8), or over the next two (5)."""
     thresholds_of, offsets_of = _MARGINS[margins]
     weights = np.ones(len(y)) if weights is None else weights
 
@@ -188,16 +139,6 @@ def rank_boost(
 
     Parameters are those of `boost`, but for `thresholding`, the training error that the
     thresholds minimise. The weight of a pair is the product of its rows' weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordinality.boosting.learners import Stump
-    >>> from ordinality.levels import rank_from_scores
-    >>> X, y = np.arange(6.0)[:, None], np.array([0, 0, 1, 1, 2, 2])
-    >>> fitted = rank_boost(X, y, 3, Stump(), rounds=5, rng=np.random.default_rng(0))
-    >>> rank_from_scores(fitted.score(X), fitted.thresholds[-1])
-    array([0, 0, 1, 1, 2, 2])
     """
     weights = np.ones(len(y)) if weights is None else weights
 
@@ -257,54 +198,19 @@ def _joined(start: Ensemble, more: Ensemble) -> Ensemble:
 
 
 def margins(H: np.ndarray, thresholds: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Margin of each row to each threshold (Definition 1): positive on the right side.
-
-    Parameters
-    ----------
-    H : ndarray of shape (n,)
-        Scores.
-    thresholds : ndarray of shape (K-1,)
-        Ascending.
-    y : ndarray of shape (n,)
-        Ranks 0..K-1.
-
-    Returns
-    -------
-    ndarray of shape (n, K-1)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> margins(np.array([0.5]), np.array([0.0, 2.0]), np.array([1]))
-    array([[0.5, 1.5]])
-    """
+    """Margin of each row to each threshold (Definition 1): positive on the right side."""
     above = y[:, None] > np.arange(thresholds.size)
     distance = H[:, None] - thresholds
     return np.where(above, distance, -distance)
 
 
 def normaliser(alphas: np.ndarray, thresholds: np.ndarray) -> float:
-    """What margins are divided by to be normalised: ``sum |alpha| + sum |threshold|``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> normaliser(np.array([1.0, -0.5]), np.array([-2.0, 1.0]))
-    4.5
-    """
+    """What margins are divided by to be normalised: ``sum |alpha| + sum |threshold|``."""
     return float(np.abs(alphas).sum() + np.abs(thresholds).sum())
 
 
 def left_right(rho: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The margins to the two ends of a row's own interval, shape (n, 2); infinite at an end.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> left_right(np.array([[0.5, 1.5], [1.0, 3.0]]), np.array([1, 0]))
-    array([[0.5, 1.5],
-           [inf, 1. ]])
-    """
+    """The margins to the two ends of a row's own interval, shape (n, 2); infinite at an end."""
     ends = np.full((len(rho), 1), np.inf)
     padded = np.hstack([ends, rho, ends])  # column k + 1 holds threshold k
     rows = np.arange(len(rho))
@@ -318,30 +224,7 @@ def margin_error(
     kind: Literal["absolute", "boundary", "classification"] = "absolute",
     weights: np.ndarray | None = None,
 ) -> float:
-    """Training error at a margin: what the bounds of Theorems 1 and 2 speak of.
-
-    Parameters
-    ----------
-    rho : ndarray of shape (n, K-1)
-        Margins, usually normalised; see `margins` and `normaliser`.
-    y : ndarray of shape (n,)
-        Ranks 0..K-1.
-    delta : float, default=0.0
-        A margin of at most this is an error.
-    kind : {"absolute", "boundary", "classification"}
-        How many thresholds are too near; which share of the (one or two) own ones; whether
-        any own one is. Half the classification error is at most the boundary error, which is
-        at most the classification error (1).
-    weights : ndarray of shape (n,), default=None
-        Of the rows in the mean.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rho, y = np.array([[0.5, -1.5, -0.1]]), np.array([1])
-    >>> [margin_error(rho, y, kind=k) for k in ("absolute", "boundary", "classification")]
-    [2.0, 0.5, 1.0]
-    """
+    """Training error at a margin: what the bounds of Theorems 1 and 2 speak of."""
     if kind == "absolute":
         errors = np.sum(rho <= delta, axis=1)
     else:

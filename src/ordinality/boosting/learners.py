@@ -80,24 +80,10 @@ class Cut:
 
 @dataclass(frozen=True)
 class Stump:
-    """Trainer of a `Cut`: the best of all features, cuts and polarities.
+    """Trainer of a `Cut`: the best of all features, cuts and polarities."""
 
-    Parameters
-    ----------
-    bins : int, default=None
-        At most this many bins of equal frequency (256 at most) in which cuts are looked for;
-        by default every gap between two values of a feature.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0, 5.0], [1.0, 5.0], [3.0, 5.0]])
-    >>> gradient = np.array([2.0, 1.0, -3.0])
-    >>> value, h = Stump().prepare(X).learn(gradient, np.ones(3), np.random.default_rng(0))
-    >>> value
-    Cut(feature=0, cut=2.0, polarity=1.0)
-    """
-
+    # at most this many bins of equal frequency (256 at most) in which cuts are looked for; by
+    # default every gap between two values of a feature
     bins: int | None = None
 
     def prepare(self, X: np.ndarray) -> Prepared:
@@ -193,27 +179,11 @@ class Borrowed:
 
 @dataclass(frozen=True)
 class Foreign:
-    """Trainer of a `Borrowed` function: any way of solving a weighted two-class problem.
+    """Trainer of a `Borrowed` function: any way of solving a weighted two-class problem."""
 
-    Parameters
-    ----------
-    fit : callable
-        ``fit(X, target, weight, rng)`` with targets +1 and -1 and weights that average one, so
-        that a penalty means the same in every round, and the generator of the run; returns a
-        function of X with values in [-1, 1].
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> def nearest_mean(X, target, weight, rng):
-    ...     up, down = X[target > 0].mean(axis=0), X[target < 0].mean(axis=0)
-    ...     return lambda X: np.sign((X - (up + down) / 2) @ (up - down))
-    >>> X, gradient = np.array([[0.0], [1.0], [4.0]]), np.array([1.0, 1.0, -2.0])
-    >>> prepared = Foreign(nearest_mean).prepare(X)
-    >>> prepared.learn(gradient, np.ones(3), np.random.default_rng(0))[1]
-    array([-1., -1.,  1.])
-    """
-
+    # ``fit(X, target, weight, rng)`` with targets +1 and -1 and weights that average one, so
+    # that a penalty means the same in every round, and the generator of the run; returns a
+    # function of X with values in [-1, 1]
     fit: Callable[..., Callable[[np.ndarray], np.ndarray]]
 
     def prepare(self, X: np.ndarray) -> Prepared:
@@ -247,30 +217,14 @@ _MOST = 256  # what a byte can tell apart
 
 
 def between(low: Any, high: Any) -> Any:
-    """Middle of two values, ``low < high``; never `high`, which must stay above the cut.
-
-    Examples
-    --------
-    >>> float(between(1.0, 2.0))
-    1.5
-    """
+    """Middle of two values, ``low < high``; never `high`, which must stay above the cut."""
     middle = low + 0.5 * (high - low)
     return np.where(middle < high, middle, low)[()]
 
 
 @dataclass(frozen=True, eq=False)
 class Binned:
-    """Rows as codes; ``x > cuts[f][b]`` exactly where the code exceeds b.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> binned = Binned.of(np.array([[1.0], [5.0], [2.0], [5.0]]), bins=256)
-    >>> binned.codes
-    array([[0, 2, 1, 2]], dtype=uint8)
-    >>> binned.cut(0, 1), binned.cut(0, 2)
-    (3.5, inf)
-    """
+    """Rows as codes; ``x > cuts[f][b]`` exactly where the code exceeds b."""
 
     codes: np.ndarray  # (d, n), bytes
     cuts: tuple[np.ndarray, ...]  # d ascending arrays of at most 255

@@ -53,26 +53,7 @@ class Exponentials:
 def exponentials(
     H: np.ndarray, y: np.ndarray, n_levels: int, weights: np.ndarray
 ) -> Exponentials:
-    """Exponentials of the scores and their sums over ranks, the losses' raw material.
-
-    Parameters
-    ----------
-    H : ndarray of shape (n,)
-        Scores; of any size.
-    y : ndarray of shape (n,)
-        Ranks 0..K-1.
-    n_levels : int
-        K.
-    weights : ndarray of shape (n,)
-        Positive sample weights.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> e = exponentials(np.array([0.0, 1e6]), np.array([0, 2]), 3, np.ones(2))
-    >>> e.log_plus
-    array([      0.,    -inf, 1000000.])
-    """
+    """Exponentials of the scores and their sums over ranks, the losses' raw material."""
     return Exponentials(*_exponentials(H, y, weights, n_levels))
 
 
@@ -110,30 +91,14 @@ def _exponentials(H: np.ndarray, y: np.ndarray, weights: np.ndarray, n_levels: i
 
 
 def all_offsets(thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets `up` and `down`, each of shape (K,), of the loss over all margins (8).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> up, down = all_offsets(np.array([-1.0, 1.0]))
-    >>> np.exp(up)  # rank 0 is pulled down by both thresholds
-    array([3.08616127, 0.36787944, 0.        ])
-    """
+    """Offsets `up` and `down`, each of shape (K,), of the loss over all margins (8)."""
     up = np.logaddexp.accumulate(-thresholds[::-1])[::-1]
     down = np.logaddexp.accumulate(thresholds)
     return np.append(up, -np.inf), np.append(-np.inf, down)
 
 
 def left_right_offsets(thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets of the loss over the two margins next to the rank (5).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> up, down = left_right_offsets(np.array([-1.0, 1.0]))
-    >>> up, down
-    (array([  1.,  -1., -inf]), array([-inf,  -1.,   1.]))
-    """
+    """Offsets of the loss over the two margins next to the rank (5)."""
     return np.append(-thresholds, -np.inf), np.append(-np.inf, thresholds)
 
 
@@ -142,13 +107,6 @@ def pair_offsets(log_plus: np.ndarray, log_minus: np.ndarray) -> tuple[np.ndarra
 
     Every pair is met twice, from its lower and from its upper row, so the sum of the pulls is
     twice the loss.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> up, down = pair_offsets(np.log([2.0, 3.0]), np.log([2.0, 3.0]))
-    >>> np.exp(up), np.exp(down)  # scores zero: counts of rows above and below
-    (array([3., 0.]), array([0., 2.]))
     """
     above = np.logaddexp.accumulate(log_minus[:0:-1])[::-1]
     below = np.logaddexp.accumulate(log_plus[:-1])
@@ -183,17 +141,7 @@ class Pulls:
 
 
 def pulled(e: Exponentials, y: np.ndarray, up: np.ndarray, down: np.ndarray) -> Pulls:
-    """Pulls of every row under the offsets of a loss.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> y = np.array([0, 1])
-    >>> e = exponentials(np.array([3.0, -2.0]), y, 2, np.ones(2))
-    >>> pulls = pulled(e, y, *left_right_offsets(np.array([0.0])))
-    >>> float(pulls.log_unit), pulls.down  # exp(3) pulls the first row down
-    (3.0, array([1., 0.]))
-    """
+    """Pulls of every row under the offsets of a loss."""
     return Pulls(*_pulled(e.plus, e.minus, e.highest, e.lowest, y, up, down))
 
 
@@ -222,15 +170,7 @@ def _pulled(
 
 
 def chord_step(pulls: Pulls, h: np.ndarray) -> float:
-    """Step that minimises the chord bound on the loss (section 4.2); exact for h in -1, 0, 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pulls = Pulls(down=np.array([1.0, 0.0]), up=np.array([0.0, 3.0]), log_unit=0.0)
-    >>> round(np.exp(2 * chord_step(pulls, np.ones(2))), 12)  # W- over W+
-    np.float64(3.0)
-    """
+    """Step that minimises the chord bound on the loss (section 4.2); exact if h is -1, 0, 1."""
     w_plus, w_minus = _chord_sums(h, pulls.down, pulls.up)
     return 0.5 * _log_ratio(w_minus, w_plus)
 
@@ -249,13 +189,6 @@ def pair_step(pulls: Pulls, h: np.ndarray) -> float:
 
     The exact step is infinite under partial matching, when no pair is ordered wrongly by `h`;
     this one only when all pairs are ordered rightly with full confidence, and is then capped.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pulls = Pulls(down=np.array([1.0, 0.0]), up=np.array([0.0, 1.0]), log_unit=0.0)
-    >>> round(pair_step(pulls, np.array([-1.0, 1.0])), 2)  # capped
-    5.76
     """
     total = pulls.down.sum() + pulls.up.sum()
     edge = (pulls.up - pulls.down) @ h

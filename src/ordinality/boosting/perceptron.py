@@ -64,24 +64,9 @@ def _squares(w: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Perceptron:
-    """Trainer of a `Halfspace` by random coordinate descent.
+    """Trainer of a `Halfspace` by random coordinate descent."""
 
-    Parameters
-    ----------
-    updates : int, default=200
-        Exact line searches per perceptron, as in the authors' program.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[-2.0], [-1.0], [1.0], [3.0]])
-    >>> gradient = np.array([1.0, 1.0, -1.0, -1.0])  # the last two want to rise
-    >>> value, h = Perceptron(20).prepare(X).learn(gradient, None, np.random.default_rng(0))
-    >>> h
-    array([-1., -1.,  1.,  1.])
-    """
-
-    updates: int = 200
+    updates: int = 200  # exact line searches per perceptron, as in the authors' program
 
     def prepare(self, X: np.ndarray) -> _Descent:
         """Ready for rounds on the rows of `X`."""
@@ -90,27 +75,10 @@ class Perceptron:
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """Trainer of a `SoftHalfspace`: a perceptron scaled to length `gamma`, then smoothed.
+    """Trainer of a `SoftHalfspace`: a perceptron scaled to length `gamma`, then smoothed."""
 
-    Parameters
-    ----------
-    gamma : float, default=4.0
-        Length of (w, bias); the features should be standardised first.
-    updates : int, default=200
-        Exact line searches per perceptron, as in the authors' program.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[-2.0], [-1.0], [1.0], [3.0]])
-    >>> gradient = np.array([1.0, 1.0, -1.0, -1.0])
-    >>> value, h = Sigmoid().prepare(X).learn(gradient, None, np.random.default_rng(0))
-    >>> round(float(np.hypot(value.w[0], value.bias)), 12)
-    4.0
-    """
-
-    gamma: float = 4.0
-    updates: int = 200
+    gamma: float = 4.0  # length of (w, bias); the features should be standardised first
+    updates: int = 200  # exact line searches per perceptron, as in the authors' program
 
     def prepare(self, X: np.ndarray) -> _Descent:
         """Ready for rounds on the rows of `X`."""

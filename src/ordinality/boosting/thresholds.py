@@ -21,25 +21,7 @@ __all__ = ["all_thresholds", "counted", "left_right_thresholds", "placed"]
 
 
 def all_thresholds(log_plus: np.ndarray, log_minus: np.ndarray) -> np.ndarray:
-    """Minimiser of the loss over all margins (8), from sums over ranks.
-
-    Parameters
-    ----------
-    log_plus, log_minus : ndarray of shape (K,)
-        Logarithms of the sums of ``w exp(H)`` and of ``w exp(-H)`` over each rank; -inf for
-        an empty one.
-
-    Returns
-    -------
-    ndarray of shape (K-1,)
-        Ascending; infinite where no row lies on one side.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> all_thresholds(np.log([1.0, 1.0, 2.0]), np.log([1.0, 1.0, 2.0]))
-    array([-0.54930614,  0.        ])
-    """
+    """Minimiser of the loss over all margins (8), from sums over ranks."""
     below = np.logaddexp.accumulate(log_plus[:-1])
     above = np.logaddexp.accumulate(log_minus[:0:-1])[::-1]
     return 0.5 * (below - above)
@@ -49,12 +31,6 @@ def left_right_thresholds(log_plus: np.ndarray, log_minus: np.ndarray) -> np.nda
     """Ordered minimiser of the loss over left and right margins (7), by pooling violators.
 
     Parameters and result are those of `all_thresholds`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> left_right_thresholds(np.log([1.0, 1.0, 2.0]), np.log([1.0, 1.0, 2.0]))
-    array([-0.20273255, -0.20273255])
     """
     blocks: list[tuple[float, float, int]] = []  # log A, log B, how many thresholds
     for a, b in zip(log_plus[:-1].tolist(), log_minus[1:].tolist(), strict=True):
@@ -79,14 +55,7 @@ def _pooled(
 
 
 def placed(thresholds: np.ndarray, H: np.ndarray) -> np.ndarray:
-    """The same thresholds with infinite ones a unit beyond all scores and other thresholds.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> placed(np.array([-np.inf, 0.5, np.inf]), H=np.array([0.0, 2.0]))
-    array([-1. ,  0.5,  3. ])
-    """
+    """The same thresholds with infinite ones a unit beyond all scores and other thresholds."""
     if np.all(np.isfinite(thresholds)):
         return thresholds
     finite = thresholds[np.isfinite(thresholds)]
@@ -101,34 +70,7 @@ def placed(thresholds: np.ndarray, H: np.ndarray) -> np.ndarray:
 def counted(
     H: np.ndarray, y: np.ndarray, n_levels: int, weights: np.ndarray, error: str = "absolute"
 ) -> np.ndarray:
-    """Thresholds with the least absolute or zero-one error on the rows at hand (4).
-
-    Parameters
-    ----------
-    H : ndarray of shape (n,)
-        Scores.
-    y : ndarray of shape (n,)
-        Ranks 0..K-1.
-    n_levels : int
-        K.
-    weights : ndarray of shape (n,)
-        Positive sample weights.
-    error : {"absolute", "zero-one"}
-        What to count.
-
-    Returns
-    -------
-    ndarray of shape (K-1,)
-        Ascending; each in the middle of its gap between scores (the lowest of the best gaps),
-        or one unit beyond the extreme score.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> H, y = np.array([0.0, 1.0, 2.0, 4.0]), np.array([0, 0, 1, 2])
-    >>> counted(H, y, 3, np.ones(4))
-    array([1.5, 3. ])
-    """
+    """Thresholds with the least absolute or zero-one error on the rows at hand (4)."""
     order = np.argsort(H, kind="stable")
     scores = H[order]
     walk = {"absolute": _least_absolute, "zero-one": _least_zero_one}[error]

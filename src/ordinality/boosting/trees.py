@@ -41,26 +41,10 @@ class Grown:
 
 @dataclass(frozen=True)
 class Tree:
-    """Trainer of a `Grown` tree.
+    """Trainer of a `Grown` tree."""
 
-    Parameters
-    ----------
-    depth : int, default=3
-        Cuts on the way to a leaf, at most.
-    bins : int, default=256
-        Bins of equal frequency per feature in which cuts are looked for; 256 at most.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-    >>> gradient = np.array([2.0, -1.0, -3.0, 2.0])  # no single cut can follow
-    >>> value, h = Tree(depth=2).prepare(X).learn(gradient, np.full(4, 4.0), None)
-    >>> np.sign(h)
-    array([-1.,  1.,  1., -1.])
-    """
-
-    depth: int = 3
+    depth: int = 3  # cuts on the way to a leaf, at most
+    # bins of equal frequency per feature in which cuts are looked for; 256 at most
     bins: int = 256
 
     def prepare(self, X: np.ndarray) -> _Nursery:

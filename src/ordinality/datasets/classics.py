@@ -35,13 +35,7 @@ LICENCE = "published facts; the file under the licence of this package"
 
 @dataclass(frozen=True)
 class Classic:
-    """A table of the package: what its columns mean and where its numbers were printed.
-
-    Examples
-    --------
-    >>> CLASSICS["housing"].target, CLASSICS["housing"].levels
-    ('satisfaction', ('low', 'medium', 'high'))
-    """
+    """A table of the package: what its columns mean and where its numbers were printed."""
 
     about: str
     source: str

@@ -30,15 +30,7 @@ KEPT = 8  # tables held in memory
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns by name, in the order of the file. The arrays are shared: read, do not write.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> table = Table(("a", "b"), (np.array([1.0, 2.0]), np.array(["x", "y"])))
-    >>> table.n_rows, table["b"].tolist()
-    (2, ['x', 'y'])
-    """
+    """Columns by name, in the order of the file. The arrays are shared: read, do not write."""
 
     names: tuple[str, ...]
     columns: tuple[Array, ...]  # float64 with NaN for empty cells, or text
@@ -61,38 +53,14 @@ class Encoded:
 
 
 def read_csv(path: str | Path) -> Table:
-    """Read a CSV file with a header row, gzipped if its name ends in ``.gz``.
-
-    Parameters
-    ----------
-    path : str or Path
-
-    Returns
-    -------
-    Table
-        Its arrays must not be written to: the next call returns the same ones.
-
-    Examples
-    --------
-    >>> from ordinality.datasets import embedded_path
-    >>> table = read_csv(embedded_path("wine"))
-    >>> table.names, table.n_rows, str(table["temp"][0]), float(table["rating"][0])
-    (('temp', 'contact', 'judge', 'bottle', 'rating'), 72, 'cold', 2.0)
-    """
+    """Read a CSV file with a header row, gzipped if its name ends in ``.gz``."""
     path = Path(path)
     state = path.stat()
     return _read(path, state.st_mtime_ns, state.st_size)  # a file that changed is read again
 
 
 def shape(path: str | Path) -> tuple[int, int]:
-    """Rows under the header, and columns, without keeping what the cells say.
-
-    Examples
-    --------
-    >>> from ordinality.datasets import embedded_path
-    >>> shape(embedded_path("wine"))
-    (72, 5)
-    """
+    """Rows under the header, and columns, without keeping what the cells say."""
     names, lines = _lines(Path(path))
     return len(lines), len(names)
 
@@ -157,21 +125,6 @@ def encode(
     Numbers stay as they are, NaN where a cell is empty. Text becomes indicators ``name=value``,
     one for each value in alphabetical order; of two values the first is left out, since the
     second says everything. A row whose text is empty has zeros in all of them.
-
-    Parameters
-    ----------
-    table : Table
-    leave_out : sequence of str
-        Columns that are no inputs.
-    nominal : sequence of str
-        Columns whose numbers are names: they are treated like text.
-
-    Examples
-    --------
-    >>> from ordinality.datasets import embedded_path
-    >>> wine = read_csv(embedded_path("wine"))
-    >>> encode(wine, leave_out=["judge", "bottle", "rating"]).names
-    ('temp=warm', 'contact=yes')
     """
     names: list[str] = []
     parts: list[Array] = []

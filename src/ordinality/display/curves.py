@@ -47,30 +47,7 @@ def curves(
     columns: int = 2,
     ticks: Sequence[float] | None = None,
 ) -> Any:
-    """A panel beside another, the curves of a label in the same stroke everywhere.
-
-    Parameters
-    ----------
-    panels : sequence of Panel
-    x_title : str
-    log : bool
-        Whether the axis is one of powers.
-    columns : int
-        Panels side by side.
-    ticks : sequence of float, optional
-        Places that the axis names.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> panel = Panel("a set", "error", [Curve("ep", [1, 2], [0.5, 0.4], [0.1, 0.1])])
-    >>> figure = curves([panel], "rounds")
-    >>> figure.axes[0].get_xlabel()
-    'rounds'
-    """
+    """A panel beside another, the curves of a label in the same stroke everywhere."""
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
     style = dict(zip(labels, strokes(len(labels)), strict=True))
     figure, axes = _panels(len(panels), columns)
@@ -114,25 +91,7 @@ def _apart(x: NDArray[Any], number: int, count: int, log: bool) -> NDArray[Any]:
 def regions(
     panels: Sequence[tuple[str, Callable[[Any], Any], ArrayLike, ArrayLike]], *, columns: int
 ) -> Any:
-    """What models predict over the plane, with the rows they learnt from.
-
-    Parameters
-    ----------
-    panels : sequence of (title, predict, X, y)
-        ``predict`` takes points (m, 2) and gives levels.
-    columns : int
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> X, y = [[0, 0], [1, 1], [0, 1]], [1, 2, 1]
-    >>> figure = regions([("halves", lambda P: 1 + (P[:, 0] > 0.5), X, y)], columns=1)
-    >>> figure.axes[0].get_title()
-    'halves'
-    """
+    """What models predict over the plane, with the rows they learnt from."""
     figure, axes = _panels(len(panels), columns)
     levels = np.unique(np.concatenate([np.asarray(y) for *_, y in panels]))
     colours = shades(len(levels))
@@ -165,24 +124,7 @@ def bands_along(
     x_title: str,
     y_title: str,
 ) -> Any:
-    """Mean and deviation of predicted levels along an input, with the rows learnt from.
-
-    Parameters
-    ----------
-    panels : sequence of (title, x, mean, sd, x_seen, y_seen)
-    x_title, y_title : str
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Examples
-    --------
-    >>> figure = bands_along([("ep", [0, 1], [1, 2], [0.1, 0.2], [0.5], [1])],
-    ...                      x_title="input", y_title="level")
-    >>> figure.axes[0].get_ylabel()
-    'level'
-    """
+    """Mean and deviation of predicted levels along an input, with the rows learnt from."""
     figure, axes = _panels(len(panels), columns=2)
     for ax, (title, x, mean, sd, x_seen, y_seen) in zip(axes, panels, strict=False):
         mean, sd = np.asarray(mean, dtype=float), np.asarray(sd, dtype=float)
@@ -197,16 +139,7 @@ def bands_along(
 
 
 def save(figure: Any, path: Any, *, kind: str = "svg") -> None:
-    """Write a figure as "svg" or "png", the same file from the same numbers.
-
-    Examples
-    --------
-    >>> import io
-    >>> file = io.BytesIO()
-    >>> save(curves([Panel("", "", [])], "rounds"), file)
-    >>> b"<svg" in file.getvalue()
-    True
-    """
+    """Write a figure as "svg" or "png", the same file from the same numbers."""
     import matplotlib
     import matplotlib.pyplot as plt
 

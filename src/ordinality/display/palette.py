@@ -31,14 +31,7 @@ _LIGHTEST, _DARKEST = 0.06, 0.94
 
 
 def shades(n: int) -> list[Any]:
-    """Colours of `n` levels, lowest first: light yellow, green, dark violet.
-
-    Examples
-    --------
-    >>> grey = [0.3 * r + 0.59 * g + 0.11 * b for r, g, b in shades(5)]
-    >>> grey == sorted(grey, reverse=True)
-    True
-    """
+    """Colours of `n` levels, lowest first: light yellow, green, dark violet."""
     from matplotlib import colormaps
 
     ramp = colormaps["viridis_r"]
@@ -47,13 +40,7 @@ def shades(n: int) -> list[Any]:
 
 
 def strokes(n: int) -> list[dict[str, Any]]:
-    """Keywords for `n` lines over ordered things: darkening, each with its stroke and marker.
-
-    Examples
-    --------
-    >>> [line["linestyle"] for line in strokes(3)]
-    ['-', '--', '-.']
-    """
+    """Keywords for `n` ordered lines: darkening, each with its stroke and marker."""
     colours = shades(n + 1)[1:]  # a line of the lightest colour could not be seen
     patterns = zip(cycle(STROKES), cycle(MARKERS), strict=False)
     return [
@@ -63,15 +50,7 @@ def strokes(n: int) -> list[dict[str, Any]]:
 
 
 def plain(text: Any, longest: int = _LONGEST) -> str:
-    r"""A user's word as matplotlib shows it as it stands: on one line, no mathematics.
-
-    Examples
-    --------
-    >>> plain("price ($) vs cost ($)")
-    'price (\\$) vs cost (\\$)'
-    >>> plain("a name that goes on, and on, and on, and on")
-    'a name that goes… d on, and on'
-    """
+    r"""A user's word as matplotlib shows it as it stands: on one line, no mathematics."""
     text = " ".join(str(text).split())
     if len(text) > longest:
         kept = longest // 2

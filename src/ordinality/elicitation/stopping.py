@@ -117,16 +117,7 @@ def top_k_probability(
 def draws(
     mean: np.ndarray, cov: np.ndarray, count: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draws from N(mean, cov), a column each; cov may be singular.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> one, twin = draws(np.zeros(2), np.ones((2, 2)), 3, rng)
-    >>> bool(np.allclose(one, twin))
-    True
-    """
+    """Draws from N(mean, cov), a column each; cov may be singular."""
     # With pivots, for items that are alike make the covariance singular.
     factor, pivots, rank, _ = lapack.dpstrf(np.asarray(cov, order="F"), lower=1)
     half = np.empty((len(mean), rank))

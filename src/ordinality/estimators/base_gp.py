@@ -25,15 +25,7 @@ __all__ = ["GaussianProcessClassifier", "Learner", "Scaling"]
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """``(x - centre) / spread``: features of mean zero and standard deviation one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> scaling = Scaling.of(np.array([[1.0, 7.0], [3.0, 7.0]]), np.ones(2))
-    >>> scaling(np.array([[5.0, 8.0]]))
-    array([[3., 1.]])
-    """
+    """``(x - centre) / spread``: features of mean zero and standard deviation one."""
 
     centre: np.ndarray  # (d,)
     spread: np.ndarray  # (d,), one for a feature that never varies

@@ -50,25 +50,14 @@ def train(
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A solution as a score and the thresholds that cut it.
-
-    Parameters
-    ----------
-    solution : Solution
-    length : float
-        What scores were divided by: ``|w|`` for the sum of margins, else one.
-    thresholds : ndarray of shape (K - 1,)
-        Ascending; equal around a level never seen, infinite beyond the outermost seen.
-    bands : ndarray of shape (K - 1, 2)
-        What rows should keep out of around each.
-    collapsed : bool
-        Whether the bands of the sum of margins have no width, so that ``|w|`` is zero.
-    """
+    """A solution as a score and the thresholds that cut it."""
 
     solution: Solution
-    length: float
+    length: float  # what scores were divided by: ``|w|`` for the sum of margins, else one
+    # (K - 1,); ascending; equal around a level never seen, infinite beyond the outermost seen
     thresholds: np.ndarray
-    bands: np.ndarray
+    bands: np.ndarray  # (K - 1, 2); what rows should keep out of around each
+    # whether the bands of the sum of margins have no width, so that ``|w|`` is zero
     collapsed: bool
 
     @property
@@ -84,27 +73,12 @@ class Trained:
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """The hinge terms of a formulation, at C = 1.
+    """The hinge terms of a formulation, at C = 1."""
 
-    Parameters
-    ----------
-    n_levels : int
-        K, seen or not.
-    seen : ndarray of shape (L,)
-        Ranks that occur. The machine is stated among these; a threshold that they have between
-        them stands for all in the same place, which rows pay for under implicit constraints.
-    terms : Terms
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> y, x = np.array([1, 3]), np.array([[0.0], [2.0]])
-    >>> machine = Machine.of("explicit", y, 5, np.ones(2))
-    >>> machine.solve(KernelRows.of_features(x), C=10.0, tol=1e-3).thresholds.round(2)
-    array([-inf,   1.,   1.,  inf])
-    """
-
-    n_levels: int
+    n_levels: int  # K, seen or not
+    # (L,); ranks that occur. The machine is stated among these; a threshold that they have
+    # between them stands for all in the same place, which rows pay for under implicit
+    # constraints
     seen: np.ndarray
     terms: Terms
 
@@ -171,13 +145,7 @@ NAMES = ("rbf", "linear", "poly", "polynomial", "precomputed")
 def chosen(
     kernel: Any, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0
 ) -> ours.Kernel | Function | Powers:
-    """What a user may pass as ``kernel=`` as something to call.
-
-    Examples
-    --------
-    >>> chosen("rbf", gamma=0.5)
-    Gaussian(length_scale=1.0)
-    """
+    """What a user may pass as ``kernel=`` as something to call."""
     if isinstance(kernel, str):
         if kernel not in NAMES:
             raise ValueError(
@@ -209,14 +177,7 @@ def check_shape(gamma: Any, coef0: Any) -> None:
 
 
 def gamma_of(gamma: Any, X: np.ndarray, weights: np.ndarray) -> float:
-    """The number behind "scale", 1 / (d variance of X), or "auto", 1 / d.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> gamma_of("scale", np.array([[0.0, 2.0], [2.0, 0.0]]), np.ones(2))
-    0.5
-    """
+    """The number behind "scale", 1 / (d variance of X), or "auto", 1 / d."""
     if not isinstance(gamma, str):
         return float(gamma)
     d = X.shape[1]

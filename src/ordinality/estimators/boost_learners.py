@@ -125,11 +125,6 @@ def vc_dimension(learner: Any, d: int, depth: int) -> int:
     two sets of any size, one from either end (Gey, 2018, shows that log2(d) is the order).
     Trees of N = 2^depth - 1 cuts: at most the largest m with ``2^m <= (d m)^N 2^(N + 1)``, the
     number of ways to cut m points and to label the leaves.
-
-    Examples
-    --------
-    >>> [vc_dimension(name, 2, depth=1) for name in ("perceptron", "stump", "tree")]
-    [3, 3, 5]
     """
     if learner in ("perceptron", "sigmoid"):
         return d + 1

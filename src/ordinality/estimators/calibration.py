@@ -59,22 +59,9 @@ _LOG_SLOPES = (np.log(1e-6), np.log(1e6))
 
 @dataclass(frozen=True, eq=False)
 class OrdinalLink:
-    """Level ``k`` has probability ``Phi((b[k] - s) / w) - Phi((b[k-1] - s) / w)`` at score s.
+    """Level k has probability ``Phi((b[k] - s) / w) - Phi((b[k-1] - s) / w)`` at score s."""
 
-    Parameters
-    ----------
-    likelihood : Ordinal
-        Thresholds b, shape (K - 1,), on the scale of the scores; its noise is the width w.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> link = OrdinalLink(Ordinal(np.array([-1.0, 1.0]), noise=0.5))
-    >>> link.proba(np.array([0.0, 4.0])).round(3)
-    array([[0.023, 0.954, 0.023],
-           [0.   , 0.   , 1.   ]])
-    """
-
+    # thresholds b, shape (K - 1,), on the scale of the scores; its noise is the width w
     likelihood: Ordinal
 
     @property
@@ -104,18 +91,6 @@ def agreeing(proba: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     much before rows are scaled to sum to one again. Over 31 pairs of set and model (eight
     published sets, means of three partitions) this changed the test log score by -0.034 to
     +0.004: the prediction is worth as much as the link.
-
-    Parameters
-    ----------
-    proba : ndarray of shape (n, K)
-    ranks : ndarray of shape (n,)
-        Predictions, 0..K-1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> agreeing(np.array([[0.5, 0.25, 0.25]]), np.array([1]))
-    array([[0.4, 0.4, 0.2]])
     """
     rows, top = np.arange(len(proba)), proba.max(axis=1)
     # A few units in the last place above, for the scaling must not round it to a draw.
@@ -136,28 +111,6 @@ def learn_link(
     one row can say for sharpness: n rows of a normal regression give ``-n log(noise)``, with
     noise^2 the share of the variance that is not explained, and the row gives ``+log(noise)``,
     which is minus infinity for scores that would explain everything.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        Each learnt without its row; NaN where there is none, and then only the level counts.
-    y : ndarray of shape (n,)
-        Ranks 0..K-1.
-    n_levels : int
-        K.
-    weights : ndarray of shape (n,), default=None
-        Positive; a weight of two is the row twice.
-
-    Returns
-    -------
-    OrdinalLink
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> scores, y = np.array([-2.0, -1.0, 0.0, 1.0, 2.0, 3.0]), np.array([0, 0, 1, 0, 1, 1])
-    >>> learn_link(scores, y, 2).proba(np.array([-2.0, 0.5, 3.0]))[:, 1].round(2)
-    array([0.08, 0.5 , 0.92])
     """
     weights = np.ones(len(y)) if weights is None else weights
     known = np.isfinite(scores)
@@ -191,22 +144,6 @@ def aligned(
     A model of fewer rows fits them better, and its scores are longer. Of 40 pairs of set and
     model (eight published sets, means of four partitions) aligning made the test log score of
     the link better in 34 and worse in 3; the median change was -0.007.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (m,)
-        Scores of left-out rows by the one model.
-    own, other : ndarray of shape (n,)
-        Scores of the same rows by the one model and by the other.
-    weights : ndarray of shape (n,)
-        Of those rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> own = np.array([0.0, 2.0])
-    >>> aligned(np.array([1.0, 3.0]), own, other=own / 2 + 5, weights=np.ones(2))
-    array([5.5, 6.5])
     """
     centre, spread = _moments(own, weights)
     new_centre, new_spread = _moments(other, weights)
@@ -279,38 +216,7 @@ def out_of_fold(
     groups: np.ndarray | None = None,
     mapper: Callable[..., Iterable[Any]] = map,
 ) -> np.ndarray:
-    """Score of every row by a model that has not seen it.
-
-    Parameters
-    ----------
-    fit_score : callable
-        ``fit_score(train, test)`` with indices of rows; scores of the test rows by a model of
-        the training rows.
-    y : ndarray of shape (n,)
-        Ranks 0..K-1. Folds hold equal parts of each level; a level with fewer rows than folds
-        is missing from some.
-    n_folds : int
-        How many parts; fewer if there are fewer groups.
-    rng : numpy.random.Generator
-        Shuffles the rows of a level.
-    groups : ndarray of shape (n,), default=None
-        Rows with equal entries, 0..G-1, share a fold: copies of a row must not vouch for it.
-    mapper : callable, default=map
-        Runs the folds, perhaps side by side.
-
-    Returns
-    -------
-    scores : ndarray of shape (n,)
-        NaN for rows without which fewer than two levels would be left to learn from.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> y = np.array([0, 0, 0, 1, 1, 1])
-    >>> mean_of_others = lambda train, test: np.full(len(test), y[train].mean())
-    >>> out_of_fold(mean_of_others, y, 3, np.random.default_rng(0))
-    array([0.5, 0.5, 0.5, 0.5, 0.5, 0.5])
-    """
+    """Score of every row by a model that has not seen it."""
     splits = fold_splits(y, n_folds, rng, groups)
     scores = np.full(len(y), np.nan)
     found = mapper(lambda split: fit_score(*split), splits)
@@ -461,14 +367,7 @@ class ScoredClassifier(SometimesProbabilistic):
 
 
 def needs_link(estimator: Any) -> bool:
-    """Whether a fit of `estimator` would end with calibration folds of its own.
-
-    Examples
-    --------
-    >>> from ordinality import OrdinalGP, OrdinalSVM
-    >>> needs_link(OrdinalSVM()), needs_link(OrdinalGP())
-    (True, False)
-    """
+    """Whether a fit of `estimator` would end with calibration folds of its own."""
     return isinstance(estimator, ScoredClassifier) and estimator.calibration_folds is not None
 
 
@@ -482,41 +381,7 @@ def calibrate_from_folds(
     *,
     fold: int | None = None,
 ) -> None:
-    """Give a fitted model its link, from the scores of a cross-validation.
-
-    Parameters
-    ----------
-    model : ScoredClassifier
-        Fitted with ``calibration_folds=None``.
-    own : ndarray of shape (n,)
-        Its scores of all rows.
-    fold_scores : ndarray of shape (n_folds, n)
-        Scores of all rows by the model of each fold.
-    splits : sequence of (train, test)
-        The folds; every row is in one test part.
-    y : array-like of shape (n,)
-        Labels.
-    sample_weight : ndarray of shape (n,), optional
-        Weights of the rows.
-    fold : int, optional
-        Which fold `model` belongs to. The rows of that fold are not used, so that the
-        probabilities of a row never come from a link that has seen it. By default `model` has
-        learnt from all rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordinality import OrdinalSVM
-    >>> X = np.linspace(-2, 2, 40)[:, None]
-    >>> y = np.digitize(X.ravel() + np.tile([-0.4, 0.4], 20), [-0.5, 0.5])
-    >>> fold = np.arange(40) % 4
-    >>> splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(4)]
-    >>> machines = [OrdinalSVM(calibration_folds=None).fit(X[a], y[a]) for a, _ in splits]
-    >>> scores = np.array([machine.predict_score(X) for machine in machines])
-    >>> calibrate_from_folds(machines[0], scores[0], scores, splits, y, fold=0)
-    >>> machines[0].predict_proba(X[:1]).argmax()
-    np.int64(0)
-    """
+    """Give a fitted model its link, from the scores of a cross-validation."""
     weights = np.ones(len(own)) if sample_weight is None else sample_weight
     left_out = np.zeros(len(own), dtype=bool)
     if fold is not None:

@@ -111,16 +111,6 @@ class Rows:
 
     A fit from these depends neither on the order of the rows given, nor on whether one was
     given twice or with weight two, to the last bit.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X, y = np.array([[2.0], [1.0], [2.0], [2.0]]), np.array([0, 1, 0, 1])
-    >>> rows = Rows.of(X, y, np.ones(4))
-    >>> rows.X.ravel(), rows.y, rows.weights, rows.groups
-    (array([1., 2., 2.]), array([1, 0, 1]), array([1., 2., 1.]), array([0, 1, 1]))
-    >>> rows.first
-    array([1, 0, 3])
     """
 
     X: np.ndarray  # (n, d)

@@ -93,26 +93,7 @@ def _ordered(Y: Any) -> np.ndarray:
 
 
 def read(Y: Any, graph: str, labels: np.ndarray, n: int, ties: bool = False) -> Edges:
-    """Preferences that Y states about n inputs.
-
-    Parameters
-    ----------
-    Y : array-like
-        Ranks or layers (n, L), labels (n,), or a list of (better, worse) for each input.
-    graph : str
-        One of `GRAPHS`.
-    labels : ndarray of shape (L,)
-    n : int
-    ties : bool
-        Whether equal ranks state a tie, instead of nothing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> edges = read([2], "ordinal", np.array([1, 2, 3]), 1)
-    >>> edges.better, edges.worse
-    (array([1, 1]), array([0, 2]))
-    """
+    """Preferences that Y states about n inputs."""
     if len(Y) != n:
         raise ValueError(f"Y has {len(Y)} rows and X has {n}; wanted as many in each.")
     if graph == "edges":
@@ -256,14 +237,7 @@ class LabelRanker:
 
 
 def places(scores: np.ndarray) -> np.ndarray:
-    """Places by descending score, 1 for the largest, in each row; the first of equals wins.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> places(np.array([[0.1, 0.7, 0.2]]))
-    array([[3, 1, 2]])
-    """
+    """Places by descending score, 1 for the largest, in each row; the first of equals wins."""
     order = np.argsort(-scores, axis=1, kind="stable")
     ranks = np.empty(scores.shape, dtype=int)
     np.put_along_axis(ranks, order, np.arange(1, scores.shape[1] + 1), axis=1)

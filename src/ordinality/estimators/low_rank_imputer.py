@@ -191,15 +191,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """``U * S @ V.T``, and how it was found.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> found = low_rank([[1.0, 2.0], [2.0, 4.0]], 1)
-    >>> found.S.round(6).tolist(), found.matrix().round(6).tolist()
-    ([5.0], [[1.0, 2.0], [2.0, 4.0]])
-    """
+    """``U * S @ V.T``, and how it was found."""
 
     U: Floats  # (m, r), orthonormal columns
     S: Floats  # (r,), descending
@@ -225,45 +217,7 @@ def low_rank(
     seed: int | np.random.Generator = 0,
     tell: Callable[[int, float], None] | None = None,
 ) -> LowRank:
-    """Approximate a matrix with missing entries by one of low rank.
-
-    Parameters
-    ----------
-    A : array-like of shape (m, n)
-        NaN marks a missing entry.
-    rank : int
-        At least one; more than ``min(m, n)`` counts as that.
-    weights : array-like of shape (m, n), optional
-        How much each entry counts, zero or above; ones if not given. Whatever it says of a
-        missing entry, that counts nothing.
-    tol : float, default=1e-5
-        Stop when an iteration changes X by less than this share of its length.
-    max_iter : int, default=1000
-    seed : int or Generator, default=0
-        Of the block from which the first subspace is found; the iterations start from rows'
-        and columns' means whatever it is.
-    tell : callable, optional
-        Called as ``tell(n_iter, objective)`` after every iteration.
-
-    Returns
-    -------
-    LowRank
-
-    Notes
-    -----
-    Of rows and columns without an entry the objective says nothing: they keep what their
-    columns' and rows' means say. Steps are taken from a point beyond X, in the direction of the
-    last change; when that would raise the objective, from X itself, which cannot.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> A = np.outer([1.0, 2.0, 3.0, 4.0], [1.0, 1.0, 2.0])
-    >>> A[0, 0] = A[3, 2] = np.nan
-    >>> found = low_rank(A, 1, tol=1e-9)
-    >>> found.converged, found.matrix()[[0, 3], [0, 2]].round(6).tolist()
-    (True, [1.0, 8.0])
-    """
+    """Approximate a matrix with missing entries by one of low rank."""
     observed, W, scale = _checked(A, rank, weights)
     X, V = _start(observed, W, min(rank, *observed.shape), np.random.default_rng(seed))
     history = [_objective(observed, W, X)]
@@ -363,29 +317,7 @@ def _result(X: Floats, V: Floats, history: Floats, converged: bool, n_iter: int)
 
 
 def row_coefficients(rows: ArrayLike, V: Floats, *, around: ArrayLike | None = None) -> Floats:
-    """Coefficients c with which ``V @ c`` comes nearest to the observed entries of each row.
-
-    Parameters
-    ----------
-    rows : array-like of shape (m, n)
-        NaN marks a missing entry.
-    V : ndarray of shape (n, r)
-    around : array-like of shape (r,), default zeros
-        Where the entries leave coefficients open, those nearest to this are taken: a row
-        without entries has exactly these.
-
-    Returns
-    -------
-    ndarray of shape (m, r)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> V = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    >>> row_coefficients([[2.0, np.nan, 5.0], [np.nan] * 3], V, around=[1.0, 1.0]).round(9)
-    array([[2., 3.],
-           [1., 1.]])
-    """
+    """Coefficients c with which ``V @ c`` comes nearest to the observed entries of each row."""
     given = np.asarray(rows, dtype=np.float64)
     present = ~np.isnan(given)
     centre = np.zeros(V.shape[1]) if around is None else np.asarray(around, dtype=np.float64)

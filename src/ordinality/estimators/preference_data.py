@@ -32,17 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """Distinct statements about items; ``second`` is -1 where one item was rated.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pairs = np.array([[3, 1], [1, 3], [1, 2]])
-    >>> answers = Answers.of(np.zeros(3, int), pairs, np.array([2, 0, 1]), np.ones(3), 3)
-    >>> answers.items, answers.level, answers.weight
-    (array([[1, 2],
-           [1, 3]]), array([1, 0]), array([1., 2.]))
-    """
+    """Distinct statements about items; ``second`` is -1 where one item was rated."""
 
     part: np.ndarray  # (m,), which likelihood: a judge's, or that of ratings
     items: np.ndarray  # (m, 2)
@@ -204,18 +194,7 @@ _BLOCK = 200
 
 @dataclass(frozen=True, eq=False)
 class Catalogue:
-    """The items of a model; kernel inputs end with the item's number where it matters.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> items = Catalogue.of(np.array([[1.0], [3.0], [1.0]]), "features", True, False, None)
-    >>> items.inputs(np.array([1, 2]), np.arange(3))
-    array([[ 1.41421356],
-           [-0.70710678]])
-    >>> items.twin
-    array([0, 1, 0])
-    """
+    """The items of a model; kernel inputs end with the item's number where it matters."""
 
     X: np.ndarray  # (n, d) scaled features; (n, n) covariances; (n, 0) for mere numbers
     scaling: Scaling

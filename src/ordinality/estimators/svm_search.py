@@ -53,48 +53,24 @@ Tick = Callable[[int], None]
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Rows to learn from in folds, and how.
+    """Rows to learn from in folds, and how."""
 
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Ranks 0..K-1.
-    n_levels : int
-    constraints : str
-    splits : list of (train, test) or (train, test, train_weights, test_weights)
-        Rows by number, and how often each was seen on either side of the split.
-    price : ndarray of shape (n,)
-        What slack of each row costs at C = 1 and for a weight of one.
-    weights : ndarray of shape (n,)
-        How much each row counts in training and in an error, where the split does not say.
-    scoring : str
-        "mae", "zero_one" or another name of `ordinality.metrics.scorer` that takes labels.
-    tol : float
-    max_steps : int
-        For each fit.
-    cache_bytes : int
-    """
-
-    y: np.ndarray
+    y: np.ndarray  # (n,); ranks 0..K-1
     n_levels: int
     constraints: str
+    # rows by number, and how often each was seen on either side of the split
     splits: list[Split]
-    price: np.ndarray
+    price: np.ndarray  # (n,); what slack of each row costs at C = 1 and for a weight of one
+    # (n,); how much each row counts in training and in an error, where the split does not say
     weights: np.ndarray
+    # "mae", "zero_one" or another name of `ordinality.metrics.scorer` that takes labels
     scoring: str = "mae"
     tol: float = 1e-3
-    max_steps: int = 1_000_000
+    max_steps: int = 1_000_000  # for each fit
     cache_bytes: int = 2**28
 
     def path(self, rows: KernelRows, Cs: np.ndarray, split: Split) -> np.ndarray:
-        """Rising prices for one fold, each fit starting from the last.
-
-        Returns
-        -------
-        ndarray of shape (len(Cs), 5)
-            Absolute and zero-one error, score, steps, and whether it converged. NaN where C is
-            too small for the sum of margins.
-        """
+        """Rising prices for one fold, each fit starting from the last."""
         train, test = split[:2]
         counts, test_counts = split[2:] or (self.weights[train], self.weights[test])
         cost = self.price[train] * counts
@@ -176,13 +152,7 @@ class Tried:
 
 
 def whole_powers(name: str, value: Any) -> np.ndarray:
-    """The logarithms from the least to the largest in whole steps.
-
-    Examples
-    --------
-    >>> whole_powers("log_C", (-1, 1))
-    array([-1.,  0.,  1.])
-    """
+    """The logarithms from the least to the largest in whole steps."""
     try:
         low, high = (operator.index(v) for v in value)
     except (TypeError, ValueError):
@@ -205,14 +175,7 @@ def n_points(log_C: np.ndarray, log_kappa: np.ndarray, fine_steps: int) -> int:
 def counted(
     place: np.ndarray, weights: np.ndarray, train: np.ndarray, test: np.ndarray
 ) -> Split:
-    """A split of rows as given as one of distinct rows and how often each was seen.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> counted(np.array([0, 1, 1, -1]), np.ones(4), np.array([1, 2, 3]), np.array([0, 1]))
-    (array([1]), array([0, 1]), array([2.]), array([1., 1.]))
-    """
+    """A split of rows as given as one of distinct rows and how often each was seen."""
     sides, counts = [], []
     for index in (train, test):
         index = index[place[index] >= 0]
@@ -232,29 +195,7 @@ def coarse_to_fine(
     mapper: Callable[..., Iterable[Any]] = map,
     tick: Tick = lambda done: None,
 ) -> tuple[Tried, int]:
-    """Try a grid, then a finer one around its best point.
-
-    Parameters
-    ----------
-    search : Search
-    rows_at : callable
-        ``rows_at(kappa)``, the kernel matrix of all rows for a width; kappa is NaN if there is
-        nothing to choose.
-    log_C, log_kappa : ndarray
-        The coarse grid, as logarithms to base ten, ascending. One NaN for no kappa.
-    fine_steps : int, default=4
-        Points of the fine grid on either side of the best.
-    mapper : callable, default=map
-        Runs the folds, perhaps side by side.
-    tick : callable
-        Told after every path how many fits it had.
-
-    Returns
-    -------
-    tried : Tried
-    at : int
-        The best point.
-    """
+    """Try a grid, then a finer one around its best point."""
     tried = try_grid(search, rows_at, log_C, log_kappa, 0, mapper, tick)
     at = best(tried.C, tried.kappa, tried.score.mean(axis=1))
     if fine_steps:
@@ -270,14 +211,7 @@ def coarse_to_fine(
 
 
 def best(C: np.ndarray, kappa: np.ndarray, score: np.ndarray) -> int:
-    """The point of the best score; of several the one of least C, then of least kappa.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> best(np.array([1.0, 10.0, 1.0]), np.array([2.0, 1.0, 1.0]), np.array([0.5, 0.5, 0.5]))
-    2
-    """
+    """The point of the best score; of several the one of least C, then of least kappa."""
     if np.all(np.isnan(score)):
         raise ValueError(
             "no point of the search has a score in every fold. For the sum of margins C times "

@@ -22,24 +22,7 @@ WIDE = 30.0  # ratio of the axis' ends from which powers read better
 
 
 def draw(spec: Spec, rows: Rows, to: Any, *, kind: str = "svg") -> None:
-    """Draw the figure of a spec into a file.
-
-    Parameters
-    ----------
-    spec : Spec
-    rows : mapping
-        Of the store, by key.
-    to : path or file
-    kind : {"svg", "png"}
-
-    Examples
-    --------
-    >>> from ordinality.experiments.papers import get
-    >>> draw(get("gpor/figure-3"), {}, None)
-    Traceback (most recent call last):
-    ...
-    ValueError: gpor/figure-3 has no rows yet to be drawn; run it first.
-    """
+    """Draw the figure of a spec into a file."""
     from ordinality.display.curves import save
 
     if spec.draw is not None:

@@ -103,17 +103,7 @@ class Table:
 
 
 def table(spec: Spec, rows: Rows) -> Table:
-    """The report of a spec.
-
-    Examples
-    --------
-    >>> from ordinality.experiments.papers import get
-    >>> report = table(get("gpor/table-2"), {})
-    >>> report.lines[0][:4]
-    ['diabetes 5', 'SVM', 'missing', '57.31 ± 12.09']
-    >>> report.verdict
-    'None of the 126 means has been computed.'
-    """
+    """The report of a spec."""
     if spec.build is not None:
         made: Table = spec.build(spec, rows)
         return made
@@ -144,14 +134,7 @@ def table(spec: Spec, rows: Rows) -> Table:
 
 
 def entries(spec: Spec, rows: Rows) -> list[Entry]:
-    """Every mean of the table, set by set; methods beyond the paper only if they have rows.
-
-    Examples
-    --------
-    >>> from ordinality.experiments.papers import get
-    >>> len(entries(get("gpor/table-2"), {}))
-    126
-    """
+    """Every mean of the table, set by set; methods beyond the paper only if they have rows."""
     found = []
     for name in spec.sets:
         for method in spec.methods:
@@ -202,14 +185,7 @@ def _published_sd(spec: Spec, theirs: Published | None) -> float | None:
 
 
 def means(spec: Spec, rows: Rows) -> dict[tuple[str, str, str], float]:
-    """Means by set, method and metric, in the units of the rows, of what is complete.
-
-    Examples
-    --------
-    >>> from ordinality.experiments.papers import get
-    >>> means(get("gpor/table-2"), {})
-    {}
-    """
+    """Means by set, method and metric, in the units of the rows, of what is complete."""
     return {
         (e.set, e.method.name, e.metric.name): float(np.mean(e.values))
         for e in entries(spec, rows)
@@ -221,16 +197,7 @@ def means(spec: Spec, rows: Rows) -> dict[tuple[str, str, str], float]:
 
 
 def marked(spec: Spec, found: Sequence[Entry]) -> list[Entry]:
-    """The entries with the marks that the paper would set, in ours and in theirs.
-
-    Examples
-    --------
-    >>> from ordinality.experiments.papers import get
-    >>> spec = get("gpor/table-2")
-    >>> first, *_ = marked(spec, entries(spec, {}))
-    >>> sorted(first.marks)
-    []
-    """
+    """The entries with the marks that the paper would set, in ours and in theirs."""
     from dataclasses import replace
 
     rivals: dict[Any, list[Entry]] = {}
@@ -292,13 +259,7 @@ def _worse(spec: Spec, entry: Entry, best: Entry, computed: list[Entry], sign: f
 
 
 def shown(value: float, decimals: int, *, sign: bool = False) -> str:
-    """A number with a true minus.
-
-    Examples
-    --------
-    >>> shown(-0.5, 2), shown(0.25, 1, sign=True)
-    ('−0.50', '+0.2')
-    """
+    """A number with a true minus."""
     text = f"{value:+.{decimals}f}" if sign else f"{value:.{decimals}f}"
     return text.replace("-", "−")
 
@@ -356,15 +317,7 @@ STYLE = (
 
 
 def markdown(table: Table, *, level: int = 1) -> str:
-    """The report in Markdown: heading, source, verdict, table, notes.
-
-    Examples
-    --------
-    >>> from ordinality.experiments.results_page import table
-    >>> from ordinality.experiments.papers import get
-    >>> print(markdown(table(get("plsor/table-5"), {})).splitlines()[0])
-    # plsor/table-5: Average ranks over nine sets, and Friedman's test
-    """
+    """The report in Markdown: heading, source, verdict, table, notes."""
     spec = table.spec
     said = table.verdict.splitlines()
     parts = [f"{'#' * level} {spec.name}: {spec.title}", f"{spec.source}."]
@@ -393,15 +346,7 @@ def _plain(text: str) -> str:
 
 
 def html(table: Table) -> str:
-    """The report as one page of HTML that needs nothing else.
-
-    Examples
-    --------
-    >>> from ordinality.experiments.results_page import table
-    >>> from ordinality.experiments.papers import get
-    >>> html(table(get("plsor/table-5"), {})).startswith("<!doctype html>")
-    True
-    """
+    """The report as one page of HTML that needs nothing else."""
     spec = table.spec
     title = escape(f"{spec.name}: {spec.title}")
     head = "".join(f"<th scope=col>{escape(name)}</th>" for name in table.titles)
@@ -425,15 +370,7 @@ def _html_cell(table: Table, i: int, j: int) -> str:
 
 
 def as_data(table: Table) -> dict[str, Any]:
-    """The report as dicts and lists.
-
-    Examples
-    --------
-    >>> from ordinality.experiments.results_page import table
-    >>> from ordinality.experiments.papers import get
-    >>> as_data(table(get("gpor/table-2"), {}))["entries"][0]["ours"] is None
-    True
-    """
+    """The report as dicts and lists."""
     return {
         "name": table.spec.name,
         "title": table.spec.title,
@@ -508,13 +445,6 @@ def page(tables: Iterable[Table], times: Iterable[Sequence[str]] = ()) -> str:
     """All reports as one page of Markdown, which begins with what they come to.
 
     `times` are lines of the table of time: source, claim, data, method, seconds.
-
-    Examples
-    --------
-    >>> from ordinality.experiments.results_page import table
-    >>> from ordinality.experiments.papers import get
-    >>> page([table(get("plsor/table-5"), {})]).splitlines()[0]
-    '# Beside the published tables'
     """
     tables = list(tables)
     summary = [
@@ -572,13 +502,7 @@ HALF = 0.5  # published standard deviations
 
 @dataclass(frozen=True)
 class Agreement:
-    """Numbers of means that are judged, reproduced and not worse.
-
-    Examples
-    --------
-    >>> print(Agreement(judged=18, reproduced=14, not_worse=17))
-    14 and 17 of 18
-    """
+    """Numbers of means that are judged, reproduced and not worse."""
 
     judged: int
     reproduced: int
@@ -607,15 +531,7 @@ def by_method(found: Iterable[Entry]) -> dict[str, Agreement]:
 
 
 def verdict(spec: Spec, found: Sequence[Entry]) -> str:
-    """How many means agree with the published ones, and which are far off, a line for each.
-
-    Examples
-    --------
-    >>> from ordinality.experiments.results_page import entries
-    >>> from ordinality.experiments.papers import get
-    >>> verdict(get("preference/figure-3"), entries(get("preference/figure-3"), {}))
-    'None of the 36 means has been computed.'
-    """
+    """How many means agree with the published ones, and which are far off, a line for each."""
     wanted = [entry for entry in found if not entry.method.optional and entry.wanted]
     computed = [entry for entry in wanted if entry.values.size]
     if not computed:

@@ -245,11 +245,6 @@ def versions() -> dict[str, str]:
 
     The last digits of a matrix product depend on these kernels. Where a method has to choose
     between almost equal values, so do its errors.
-
-    Examples
-    --------
-    >>> sorted(versions())
-    ['blas', 'numpy', 'ordinality', 'python', 'scikit-learn', 'scipy']
     """
     import numpy  # noqa: F401  # so that its BLAS is among the loaded libraries
     from threadpoolctl import threadpool_info

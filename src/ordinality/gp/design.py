@@ -37,16 +37,7 @@ class Design(Protocol):
 
 @dataclass(frozen=True)
 class Direct:
-    """Each observation sees its own latent value: ordinal regression.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordinality.gp.design import Direct
-    >>> Direct().covariance(np.eye(2))
-    array([[1., 0.],
-           [0., 1.]])
-    """
+    """Each observation sees its own latent value: ordinal regression."""
 
     def covariance(self, K: np.ndarray) -> np.ndarray:
         """``A`` is the identity."""
@@ -59,31 +50,13 @@ class Direct:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Each observation sees a few latent values, weighed and added.
+    """Each observation sees a few latent values, weighed and added."""
 
-    Parameters
-    ----------
-    index : ndarray of int, shape (m, w)
-        Which latent values each row sees; a short row is filled up with entries of value 0.
-    value : ndarray of shape (m, w)
-        What they are multiplied by.
-    size : int
-        How many latent values there are, n.
-
-    Examples
-    --------
-    Two comparisons of three items, and a direct look at the last of them:
-
-    >>> import numpy as np
-    >>> from ordinality.gp.design import Differences, Rows
-    >>> rows = Rows.stacked([Differences([[0, 1], [2, 0]], 3), Rows.direct([2], 3)])
-    >>> rows.see(np.array([1.0, 5.0, 7.0]))
-    array([-4.,  6.,  7.])
-    """
-
+    # (m, w); which latent values each row sees; a short row is filled up with entries of
+    # value 0
     index: np.ndarray
-    value: np.ndarray
-    size: int
+    value: np.ndarray  # (m, w); what they are multiplied by
+    size: int  # how many latent values there are, n
 
     def __post_init__(self) -> None:
         index = self.index
@@ -185,23 +158,7 @@ class Rows:
 
 
 class Differences(Rows):
-    """Each observation sees how far one latent value lies above another: a comparison.
-
-    Parameters
-    ----------
-    pairs : array-like of int, shape (m, 2)
-        Row k sees ``g[pairs[k, 0]] - g[pairs[k, 1]]``.
-    size : int
-        How many latent values there are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordinality.gp.design import Differences
-    >>> Differences([[0, 1], [0, 2]], 3).covariance(np.eye(3))
-    array([[2., 1.],
-           [1., 2.]])
-    """
+    """Each observation sees how far one latent value lies above another: a comparison."""
 
     def __init__(self, pairs: ArrayLike, size: int) -> None:
         index = np.asarray(pairs, dtype=np.intp).reshape(-1, 2)

@@ -103,34 +103,7 @@ def ep(
     max_iter: int = 200,
     gradient: bool = True,
 ) -> Approximation:
-    """Expectation propagation, its evidence and the exact gradient.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Prior covariance of the latent vector.
-    design : Design
-        What each observation sees of it.
-    likelihood : Likelihood
-        Thresholds and noise.
-    y : ndarray of int, shape (m,)
-        Levels, from 0.
-    weights : ndarray of shape (m,), optional
-        Sample weights, positive.
-    start : ndarray, optional
-        ``Approximation.start`` of an earlier call on a similar problem.
-    tol : float
-        Largest disagreement of site and tilted moments, dimensionless; the gradient's error is
-        of this order, the evidence's of its square.
-    max_iter : int
-        Most factorisations.
-    gradient : bool
-        Whether ``d_kernel`` is wanted.
-
-    Returns
-    -------
-    approximation : Approximation
-    """
+    """Expectation propagation, its evidence and the exact gradient."""
     weights = np.ones(len(y)) if weights is None else weights
     power = np.minimum(weights, 1.0) if np.any(weights < 1.0) else None
     copies = np.maximum(weights, 1.0)
@@ -266,19 +239,7 @@ _Match = Callable[[int, float, float], tuple[float, float]]
 def swept(
     prior: Prior, copies: np.ndarray, tau: np.ndarray, nu: np.ndarray, match: _Match
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sites of one copy of each observation after a sweep over all of them.
-
-    Parameters
-    ----------
-    prior : Prior
-        Of what the observations see.
-    copies : ndarray of shape (n,)
-        How often each site counts.
-    tau, nu : ndarray of shape (n,)
-        Sites before.
-    match : callable
-        Maps (observation, cavity mean, cavity variance) to the matched (precision, shift).
-    """
+    """Sites of one copy of each observation after a sweep over all of them."""
     mean, cov = prior.given(copies * tau).latent(copies * nu)
     tau, nu = tau.copy(), nu.copy()
     for first in range(0, len(tau), _BLOCK):

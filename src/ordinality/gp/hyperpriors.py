@@ -48,14 +48,6 @@ class Hyperprior:
     """Independent Gaussians on the free parameters; an infinite ``sd`` is flat.
 
     Where ``half`` is finite, ``exp(theta / 2)`` is half-normal with that standard deviation.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordinality.gp.hyperpriors import Hyperprior
-    >>> prior = Hyperprior(centre=np.zeros(2), sd=np.array([1.0, np.inf]))
-    >>> prior.value(np.array([2.0, 5.0]))
-    -2.0
     """
 
     centre: np.ndarray  # (p,)
@@ -82,19 +74,7 @@ class Hyperprior:
 
 
 def hyperprior(choice: Any, start: np.ndarray, kinds: tuple[str, ...]) -> Hyperprior | None:
-    """The prior a user asked for, centred where learning starts.
-
-    Parameters
-    ----------
-    choice : "weak", None, mapping or Hyperprior
-        A mapping gives a standard deviation, or a pair (centre, standard deviation), per kind
-        of parameter; kinds left out are flat. That of "item_variance" is the standard deviation
-        of a half-normal, and alone.
-    start : ndarray of shape (p,)
-        The free parameters where learning starts.
-    kinds : tuple of str
-        What each of them is.
-    """
+    """The prior a user asked for, centred where learning starts."""
     if choice is None or isinstance(choice, Hyperprior):
         return choice
     if isinstance(choice, str) and choice == "weak":

@@ -82,19 +82,6 @@ class LeastSquares:
     """Ranks, inputs and model: everything about a fit but the search.
 
     ``theta = [log kernel parameters, log noise, -log slope, first threshold, log gaps]``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordinality.kernels.stationary import Gaussian
-    >>> from ordinality.gp.least_squares import LeastSquares
-    >>> from ordinality.gp.likelihoods import Ordinal
-    >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 2])
-    >>> likelihood = Ordinal(np.array([0.5, 1.5]), noise=0.5)
-    >>> problem = LeastSquares(X, y, np.ones(3), 1.0 * Gaussian(), 0.3, likelihood, 1.0)
-    >>> score = problem.evaluate(problem.theta)
-    >>> round(score.criterion, 4), score.mean.round(3)
-    (-2.6254, array([0.731, 1.   , 1.269]))
     """
 
     X: np.ndarray

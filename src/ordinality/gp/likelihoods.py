@@ -125,29 +125,11 @@ class Likelihood(Protocol):
 
 @dataclass(frozen=True)
 class Ordinal:
-    """Level ``k`` is seen when ``thresholds[k-1] < f + noise * e <= thresholds[k]``.
+    """Level ``k`` is seen when ``thresholds[k-1] < f + noise * e <= thresholds[k]``."""
 
-    Parameters
-    ----------
-    thresholds : ndarray of shape (K - 1,)
-        Increasing; the outer ones are infinite and not stored.
-    noise : float
-        Scale of e.
-    link : {"probit", "logit"}
-        e is standard normal or standard logistic.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordinality.gp.likelihoods import Ordinal
-    >>> likelihood = Ordinal(np.array([-1.0, 1.0]), noise=1.0)
-    >>> likelihood.proba(np.zeros(1), np.zeros(1)).round(4)
-    array([[0.1587, 0.6827, 0.1587]])
-    """
-
-    thresholds: np.ndarray
-    noise: float = 1.0
-    link: str = "probit"
+    thresholds: np.ndarray  # (K - 1,); increasing; the outer ones are infinite and not stored
+    noise: float = 1.0  # scale of e
+    link: str = "probit"  # e is standard normal or standard logistic
 
     @property
     def n_levels(self) -> int:
@@ -269,16 +251,6 @@ class Symmetric(Ordinal):
 
     Its free parameters are log sigma, the noise of one utility, and the logarithms of the
     steps from zero outwards.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordinality.gp.likelihoods import Symmetric
-    >>> graded = Symmetric.of([0.2, 1.0], ties=True)  # much worse, worse, tie, ...
-    >>> graded.thresholds
-    array([-1.2, -0.2,  0.2,  1.2])
-    >>> Symmetric.of().proba(np.array([1.0]), np.zeros(1)).round(4)
-    array([[0.2398, 0.7602]])
     """
 
     @classmethod
@@ -344,16 +316,10 @@ class Several:
 
     Ratings beside comparisons, or the answers of several judges. The free parameters are those
     of the parts, one after another.
-
-    Parameters
-    ----------
-    parts : tuple of Ordinal
-    kind : ndarray of int, shape (m,)
-        Which part each observation belongs to.
     """
 
     parts: tuple[Ordinal, ...]
-    kind: np.ndarray
+    kind: np.ndarray  # (m,); which part each observation belongs to
 
     @cached_property
     def _places(self) -> list[np.ndarray]:

@@ -130,29 +130,7 @@ def maximise(
     rng: np.random.Generator | None = None,
     tell: Tell | None = None,
 ) -> Fit[Model]:
-    """Maximise the criterion plus log prior over theta.
-
-    Parameters
-    ----------
-    problem : Learnable
-        Its own theta is the first start.
-    starts : iterable of ndarray
-        Further starts; the best end point is kept.
-    coarse_to_fine : bool
-        Whether large problems are first solved on subsets.
-    max_evaluations : int
-        Most evaluations per level and start.
-    gain : float
-        Stop when another step promises less than this many nats.
-    mapper : callable
-        Runs the starts; ``map`` or a parallel one.
-    hold : callable
-        Gives the context in which a level with so many rows is worked on.
-    rng : numpy Generator
-        Chooses the subsets; the same seed gives the same fit.
-    tell : callable, optional
-        Called as ``tell(observations, value)`` after every evaluation, from any thread.
-    """
+    """Maximise the criterion plus log prior over theta."""
     rng = np.random.default_rng(0) if rng is None else rng
     levels = _levels(problem, rng if coarse_to_fine else None)
     if max_evaluations == 1:  # then that one is exact

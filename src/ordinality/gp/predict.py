@@ -56,17 +56,7 @@ class LatentPredictor:
     def differences(
         self, cross: np.ndarray, place: np.ndarray, prior: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of differences between new latent values.
-
-        Parameters
-        ----------
-        cross : ndarray of shape (q, n)
-            Prior covariances of the new values with the old.
-        place : ndarray of int, shape (m, 2)
-            The two of each difference.
-        prior : ndarray of shape (m,)
-            Prior variances of the differences.
-        """
+        """Mean and variance of differences between new latent values."""
         mean, half = self.mean(cross), cross @ self.G  # once a value, however many pairs it has
         explained = np.empty(len(place))
         _explained(half, cross, np.ascontiguousarray(place), explained)
@@ -155,20 +145,7 @@ class LabelPredictor:
     def differences(
         self, cross: np.ndarray, prior: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the difference of every two labels at each input.
-
-        Parameters
-        ----------
-        cross : ndarray of shape (b, n)
-            Prior covariances with the inputs learnt from.
-        prior : ndarray of shape (b,)
-            Prior variances of one label.
-
-        Returns
-        -------
-        mean, variance : ndarray of shape (b, L, L)
-            Entry (a, c) is of label a less label c.
-        """
+        """Mean and variance of the difference of every two labels at each input."""
         f, known = self.mean(cross), self.explained(cross)
         own = np.diagonal(known, axis1=1, axis2=2)
         L = f.shape[1]
@@ -208,30 +185,7 @@ _TINY = 1e-300  # a probability that counts as none, and has a quantile
 
 
 def favourites(mean: np.ndarray, covariance: np.ndarray, noise: Ordinal) -> np.ndarray:
-    """Probability that each of several utilities is felt to be the largest.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (b, L)
-        Of the utilities at each input.
-    covariance : ndarray of shape (b, L, L)
-        Of the utilities at each input.
-    noise : Ordinal
-        Likelihood of a difference of two: its ``noise``, normal or logistic by its ``link``.
-
-    Returns
-    -------
-    proba : ndarray of shape (b, L)
-        Rows sum to one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordinality.gp.likelihoods import Symmetric
-    >>> from ordinality.gp.predict import favourites
-    >>> favourites(np.zeros((1, 3)), np.eye(3)[None], Symmetric.of(sigma=0.5)).round(3)
-    array([[0.333, 0.333, 0.333]])
-    """
+    """Probability that each of several utilities is felt to be the largest."""
     L = mean.shape[1]
     if noise.link == "logit":
         return _by_luce(mean, covariance, noise.noise)

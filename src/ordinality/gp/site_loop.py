@@ -84,21 +84,6 @@ def settle(
 ) -> Settled[State]:
     """Iterate ``x <- visit(x).proposal`` with Anderson acceleration until the residual is
     small.
-
-    Parameters
-    ----------
-    visit : callable
-        Maps sites, stacked as (precisions, shifts), to a state.
-    x : ndarray of shape (2 n,)
-        Starting sites.
-    ceiling : ndarray of shape (n,)
-        Largest admissible precisions; an extrapolated site outside takes the plain step.
-    copies : ndarray of shape (n,)
-        How often each site counts in the least squares: a weight is that many rows.
-    mixing : float
-        Length of the plain step, in (0, 1].
-    tol, max_iter : float, int
-        When to stop.
     """
     memory: list[tuple[np.ndarray, np.ndarray]] = []
     count = np.sqrt(np.concatenate([copies, copies]))[:, None]

@@ -184,14 +184,7 @@ def _spline(X: Array, Y: Array) -> Array:
 
 @dataclass(frozen=True)
 class Powers:
-    """``(gamma x'y + coef0)**degree``; unlike `Polynomial` it may lack the offset.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Powers(0.5, 2, 0.0)(np.array([[2.0]]), np.array([[3.0]]))
-    array([[9.]])
-    """
+    """``(gamma x'y + coef0)**degree``; unlike `Polynomial` it may lack the offset."""
 
     gamma: float
     degree: int

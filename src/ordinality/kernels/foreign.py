@@ -40,28 +40,7 @@ _DEFAULT_BOUNDS = (1e-5, 1e5)  # of every hyperparameter in scikit-learn's signa
 
 
 def translate(kernel: Any, d: int = 1) -> Kernel:
-    """A kernel of ours for what a user may pass as ``kernel=``.
-
-    Parameters
-    ----------
-    kernel : Kernel, scikit-learn kernel, or str
-        One of ours is returned as it is; a name stands for the kernel with its default
-        parameters, ``"ard"`` for a Gaussian with a length scale for each feature.
-    d : int, default=1
-        Number of features, which ``"ard"`` needs.
-
-    Returns
-    -------
-    Kernel
-
-    Examples
-    --------
-    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
-    >>> translate(2.0 * RBF([1.0, 3.0]))
-    Constant(variance=2.0) * Gaussian(length_scale=[1.0, 3.0])
-    >>> translate(WhiteKernel(0.1))
-    Foreign(WhiteKernel(noise_level=0.1))
-    """
+    """A kernel of ours for what a user may pass as ``kernel=``."""
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str):
@@ -223,15 +202,7 @@ class Foreign(Kernel):
 
 @dataclass(frozen=True)
 class Function:
-    """A function ``(X, Y) -> matrix`` of a user's as a kernel.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> kernel = Function(lambda X, Y: X @ Y.T)
-    >>> kernel.diag(np.array([[1.0], [3.0]]))
-    array([1., 9.])
-    """
+    """A function ``(X, Y) -> matrix`` of a user's as a kernel."""
 
     function: Callable[[np.ndarray, np.ndarray], Any]
     inputs = "features"

@@ -33,29 +33,12 @@ class PerItem(Kernel):
 
     The last column of the inputs numbers the items; a negative number is an item unlike any
     other.
-
-    Parameters
-    ----------
-    kernel : Kernel or None
-        Of the columns before the last. None: items without features, whose variance is one and
-        not learnt, for the noise sets the scale.
-    variance : float, default=1.0
-        Of the effect that each item has of its own; not negative.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from .items import PerItem
-    >>> from ordinality.kernels import Constant
-    >>> items = np.array([[0.3, 0], [0.3, 1], [0.3, -1]])
-    >>> PerItem(Constant(2.0), 0.5)(items, items)
-    array([[2.5, 2. , 2. ],
-           [2. , 2.5, 2. ],
-           [2. , 2. , 2. ]])
     """
 
+    # of the columns before the last. None: items without features, whose variance is one and
+    # not learnt, for the noise sets the scale
     kernel: Kernel | None
-    variance: float = 1.0
+    variance: float = 1.0  # of the effect that each item has of its own; not negative
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.variance < np.inf:

@@ -27,23 +27,7 @@ _FEWEST = 2 * _AHEAD  # rows that are kept whatever the bound
 
 
 class KernelRows:
-    """A kernel matrix that is computed in blocks when it is asked for.
-
-    Parameters
-    ----------
-    block : callable
-        ``block(rows, columns)`` with indices; the part of the kernel matrix.
-    diag : ndarray of shape (n,)
-        Diagonal of the kernel matrix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.array([[1.0], [2.0]])
-    >>> rows = KernelRows(lambda i, j: X[i] @ X[j].T, np.array([1.0, 4.0]))
-    >>> rows.times(np.array([0.0, 1.0]))
-    array([2., 4.])
-    """
+    """A kernel matrix that is computed in blocks when it is asked for."""
 
     def __init__(self, block: Block, diag: np.ndarray) -> None:
         self.block, self.diag = block, np.ascontiguousarray(diag, dtype=np.float64)
@@ -55,14 +39,7 @@ class KernelRows:
 
     @classmethod
     def of_features(cls, X: np.ndarray) -> KernelRows:
-        """Rows of ``X X'``, which is never formed.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> KernelRows.of_features(np.array([[1.0], [2.0]])).times(np.array([0.0, 1.0]))
-        array([2., 4.])
-        """
+        """Rows of ``X X'``, which is never formed."""
         return _Features(X)
 
     def __len__(self) -> int:
@@ -103,20 +80,6 @@ class RowCache:
     """Rows of the kernel at the active columns, the least recently used given up first.
 
     Where the whole matrix fits within the bound it is computed once.
-
-    Parameters
-    ----------
-    rows : KernelRows
-    n_bytes : int
-        Bound for the rows kept.
-
-    Attributes
-    ----------
-    store : ndarray of shape (capacity, number of active columns)
-    slot : ndarray of shape (number of active columns,)
-        Where an active row's kernel row is kept; -1 if it is not.
-    stamp : ndarray of shape (capacity + 1,)
-        When each was last used; the last entry is the clock.
     """
 
     def __init__(self, rows: KernelRows, n_bytes: int) -> None:

@@ -35,15 +35,9 @@ _BACK = 0.995  # part of the way to the nearest bound that a step goes at most
 
 @dataclass(frozen=True, eq=False)
 class LinearSolution(Solution):
-    """A solution with the weights of the features.
+    """A solution with the weights of the features."""
 
-    Parameters
-    ----------
-    weights : ndarray of shape (d,)
-        w, which gives the scores as ``X w``.
-    """
-
-    weights: np.ndarray
+    weights: np.ndarray  # (d,); w, which gives the scores as ``X w``
 
 
 @dataclass
@@ -111,33 +105,7 @@ class _Rows:
 def solve_linear(
     terms: Terms, X: np.ndarray, *, tol: float = 1e-3, max_steps: int = 100
 ) -> LinearSolution:
-    """Solve a machine with the linear kernel ``X X'``; the problem is that of `solve`.
-
-    Parameters
-    ----------
-    terms : Terms
-    X : ndarray of shape (n, d)
-        Rows; differences of items for comparisons.
-    tol : float, default=1e-3
-        Duality gap as a part of the objective, times a million: digits are cheap here, and
-        scores come out better than those of `solve` with the same tolerance. Where rounding
-        allows no more, times a thousand will do.
-    max_steps : int, default=100
-        Newton steps; some twenty are usual.
-
-    Returns
-    -------
-    LinearSolution
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordinality.svm.terms import implicit
-    >>> x, y = np.array([[-1.0], [0.0], [3.0]]), np.array([0, 0, 1])
-    >>> found = solve_linear(implicit(y, 2, np.full(3, 10.0)), x, tol=1e-6)
-    >>> found.weights.round(3), found.thresholds.round(3)
-    (array([0.667]), array([1.]))
-    """
+    """Solve a machine with the linear kernel ``X X'``; the problem is that of `solve`."""
     check_price(terms)
     rows, at = _Rows(terms, X), _beginning(terms, X.shape[1])
     within, least, nearest, kept, since = _DIGITS * tol, np.inf, np.inf, at, 0

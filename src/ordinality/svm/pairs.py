@@ -18,22 +18,7 @@ _MOST_BYTES = 2**28  # for features of edges; where they would take more, kernel
 
 
 class PairRows(KernelRows):
-    """``K_vv' - K_vu' - K_uv' + K_uu'`` for pairs of items, v preferred to u.
-
-    Parameters
-    ----------
-    items : KernelRows
-    winners, losers : ndarray of int, shape (m,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> items = KernelRows.of_matrix(np.diag([1.0, 2.0, 4.0]))
-    >>> pairs = PairRows(items, np.array([0, 1]), np.array([1, 2]))
-    >>> pairs.block(np.arange(2), np.arange(2))
-    array([[ 3., -2.],
-           [-2.,  6.]])
-    """
+    """``K_vv' - K_vu' - K_uv' + K_uu'`` for pairs of items, v preferred to u."""
 
     def __init__(self, items: KernelRows, winners: np.ndarray, losers: np.ndarray) -> None:
         self.items, self.winners, self.losers = items, winners, losers
@@ -68,26 +53,7 @@ class PairRows(KernelRows):
 
 
 class EdgeRows(KernelRows):
-    """``K(x, x') (d_aa' - d_ab' - d_ba' + d_bb')`` for labels a preferred to b at input x.
-
-    Parameters
-    ----------
-    inputs : KernelRows
-    n_labels : int
-    at : ndarray of int, shape (m,)
-        Input of each edge.
-    better, worse : ndarray of int, shape (m,)
-        Labels 0..L-1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> inputs = KernelRows.of_matrix(np.array([[1.0, 0.5], [0.5, 1.0]]))
-    >>> at, better, worse = np.array([0, 1]), np.array([0, 1]), np.array([1, 2])
-    >>> EdgeRows(inputs, 3, at, better, worse).block(np.arange(2), np.arange(2))
-    array([[ 2. , -0.5],
-           [-0.5,  2. ]])
-    """
+    """``K(x, x') (d_aa' - d_ab' - d_ba' + d_bb')`` for labels a preferred to b at input x."""
 
     def __init__(
         self,
@@ -134,19 +100,7 @@ class EdgeRows(KernelRows):
 
 
 def edges_of(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All preferences that rankings state, as inputs, better labels and worse ones.
-
-    Parameters
-    ----------
-    ranks : ndarray of shape (n, L)
-        The smaller the better; equal ranks state nothing, and neither does NaN.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> edges_of(np.array([[2.0, 1.0, np.nan]]))
-    (array([0]), array([1]), array([0]))
-    """
+    """All preferences that rankings state, as inputs, better labels and worse ones."""
     parts = []
     for a in range(ranks.shape[1]):
         for b in range(ranks.shape[1]):

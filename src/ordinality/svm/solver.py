@@ -37,50 +37,24 @@ _PUSH = 0.01  # part of the tolerance that a leap's ridge comes to at the deares
 
 @dataclass(frozen=True)
 class Report:
-    """How a solution was reached.
+    """How a solution was reached."""
 
-    Parameters
-    ----------
-    n_steps : int
-        Pairs of multipliers moved.
-    violation : float
-        By how much brackets of thresholds still overlap.
-    converged : bool
-        Whether that is within the tolerance.
-    """
-
-    n_steps: int
-    violation: float
-    converged: bool
+    n_steps: int  # pairs of multipliers moved
+    violation: float  # by how much brackets of thresholds still overlap
+    converged: bool  # whether that is within the tolerance
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Multipliers of a machine and what follows from them.
-
-    Parameters
-    ----------
-    terms : Terms
-    alpha : ndarray of shape (M,)
-        Multiplier of each term, between zero and ``terms.upper``.
-    mu : ndarray of shape (J,)
-        ``mu[j]`` belongs to ``b[j-1] <= b[j]``; ``mu[0]`` is zero.
-    scores : ndarray of shape (n,)
-        ``K beta``.
-    lower, upper : ndarray of shape (J,)
-        Brackets of the thresholds; infinite where nothing bounds one.
-    thresholds : ndarray of shape (J,)
-        One choice within the brackets, see `recover`.
-    report : Report
-    """
+    """Multipliers of a machine and what follows from them."""
 
     terms: Terms
-    alpha: np.ndarray
-    mu: np.ndarray
-    scores: np.ndarray
-    lower: np.ndarray
-    upper: np.ndarray
-    thresholds: np.ndarray
+    alpha: np.ndarray  # (M,); multiplier of each term, between zero and ``terms.upper``
+    mu: np.ndarray  # (J,); ``mu[j]`` belongs to ``b[j-1] <= b[j]``; ``mu[0]`` is zero
+    scores: np.ndarray  # (n,); ``K beta``
+    lower: np.ndarray  # (J,); brackets of the thresholds; infinite where nothing bounds one
+    upper: np.ndarray  # (J,); brackets of the thresholds; infinite where nothing bounds one
+    thresholds: np.ndarray  # (J,); one choice within the brackets, see `recover`
     report: Report
 
     @property
@@ -124,35 +98,6 @@ def solve(
     Subject to ``0 <= alpha <= upper`` and ``sum sign alpha = -push[j] + mu[j] - mu[j+1]`` over
     the terms of each node j, where mu is zero unless thresholds are chained and the constraint
     is absent where the threshold is pinned; ``beta[i]`` sums ``sign alpha`` over row i.
-
-    Parameters
-    ----------
-    terms : Terms
-    rows : KernelRows
-    start : Solution, default=None
-        Of the same terms, perhaps at another price: multipliers are scaled with the price.
-        Left aside where they do not fit.
-    tol : float, default=1e-3
-        How much brackets may overlap, as a part of the margin (half a band's mean width for
-        the sum of margins).
-    max_steps : int
-    cache_bytes : int
-        Bound for kernel rows kept (and as much again for a moment when some are left out).
-    tell : callable, optional
-        Called as ``tell(n_steps, violation)`` every few thousand steps.
-
-    Returns
-    -------
-    Solution
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordinality.svm.terms import implicit
-    >>> x, y = np.array([[-1.0], [0.0], [3.0]]), np.array([0, 0, 1])
-    >>> found = solve(implicit(y, 2, np.full(3, 10.0)), KernelRows.of_matrix(x @ x.T))
-    >>> found.scores.round(3), found.thresholds.round(3)
-    (array([-0.667,  0.   ,  2.   ]), array([1.]))
     """
     work = _Work(terms, rows, *_beginning(terms, start), RowCache(rows, cache_bytes))
     n_steps, looked, widened, within = 0, 0, False, work.tolerance(tol)
@@ -427,32 +372,7 @@ _ROUNDING = 1e-12  # multipliers as near as this part to a bound are there
 def climb(
     K: np.ndarray, alpha: np.ndarray, slope: np.ndarray, upper: np.ndarray, ridge: float
 ) -> np.ndarray:
-    """Maximise ``slope' d - d' K d / 2`` with alpha + d in the box; never ends lower.
-
-    Parameters
-    ----------
-    K : ndarray of shape (q, q)
-        Kernel of the terms between their bounds; copies among them do no harm.
-    alpha : ndarray of shape (q,)
-        Strictly between zero and ``upper``.
-    slope : ndarray of shape (q,)
-        Derivatives of the dual there.
-    upper : ndarray of shape (q,)
-    ridge : float
-        Added to the diagonal, lest copies make it singular. It shortens steps along what the
-        kernel hardly sees; it does not move the optimum.
-
-    Returns
-    -------
-    ndarray of shape (q,)
-        The new multipliers; those on a bound are so exactly.
-
-    Examples
-    --------
-    >>> K, upper = np.diag([1.0, 4.0]), np.array([2.0, 2.0])
-    >>> climb(K, np.array([0.5, 0.5]), np.array([3.0, 1.0]), upper, 0.0)
-    array([2.  , 0.75])
-    """
+    """Maximise ``slope' d - d' K d / 2`` with alpha + d in the box; never ends lower."""
     found, slope, free = alpha.copy(), slope.copy(), np.arange(len(alpha))
     # Below this, rounding alone can make the factor of a singular matrix fail.
     ridge = max(ridge, len(K) * np.finfo(float).eps * float(np.trace(K)))

@@ -24,39 +24,22 @@ __all__ = ["FORMULATIONS", "Terms", "comparisons", "explicit", "fixed_margin", "
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """Hinge terms ``upper [hinge - sign (f[row] - b[node])]_+`` of a machine, sorted by node.
+    """Hinge terms ``upper [hinge - sign (f[row] - b[node])]_+``, sorted by node."""
 
-    Parameters
-    ----------
-    n_rows, n_nodes : int
-        How many scores, and how many thresholds.
-    row, node : ndarray of int64, shape (M,)
-        The score and the threshold of each term.
-    sign : ndarray of shape (M,)
-        +1 for a row that should lie above the threshold, -1 below.
-    upper : ndarray of shape (M,)
-        What a unit of slack costs.
-    hinge : float
-        Distance to keep from the threshold: 1, or 0 where the thresholds themselves are pushed
-        apart.
-    push : ndarray of shape (n_nodes,)
-        Price of raising each threshold by a unit: zero, or +1 and -1 for the sides of a band.
-    chained : bool
-        Whether the thresholds are bound to be ordered.
-    pinned : bool
-        Whether the one threshold is zero.
-    """
-
-    n_rows: int
-    n_nodes: int
-    row: np.ndarray
-    node: np.ndarray
-    sign: np.ndarray
-    upper: np.ndarray
+    n_rows: int  # how many scores, and how many thresholds
+    n_nodes: int  # how many scores, and how many thresholds
+    row: np.ndarray  # (M,); the score and the threshold of each term
+    node: np.ndarray  # (M,); the score and the threshold of each term
+    sign: np.ndarray  # (M,); +1 for a row that should lie above the threshold, -1 below
+    upper: np.ndarray  # (M,); what a unit of slack costs
+    # distance to keep from the threshold: 1, or 0 where the thresholds themselves are pushed
+    # apart
     hinge: float
+    # (n_nodes,); price of raising each threshold by a unit: zero, or +1 and -1 for the sides
+    # of a band
     push: np.ndarray
-    chained: bool = False
-    pinned: bool = False
+    chained: bool = False  # whether the thresholds are bound to be ordered
+    pinned: bool = False  # whether the one threshold is zero
 
     @property
     def first(self) -> np.ndarray:
@@ -88,24 +71,7 @@ def _sorted_terms(
 
 
 def fixed_margin(y: np.ndarray, n_levels: int, cost: np.ndarray) -> Terms:
-    """Terms of the two thresholds next to each row's level.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-        Ranks 0..K-1.
-    n_levels : int
-        K.
-    cost : ndarray of shape (n,)
-        C times the weight of each row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> terms = fixed_margin(np.array([0, 1, 2]), 3, np.ones(3))
-    >>> terms.row, terms.node, terms.sign
-    (array([1, 0, 2, 1]), array([0, 0, 1, 1]), array([ 1., -1.,  1., -1.]))
-    """
+    """Terms of the two thresholds next to each row's level."""
     rows = np.arange(len(y))
     return _sorted_terms(len(y), n_levels - 1, [(rows, y - 1, 1.0), (rows, y, -1.0)], cost)
 
@@ -116,15 +82,7 @@ def explicit(y: np.ndarray, n_levels: int, cost: np.ndarray) -> Terms:
 
 
 def implicit(y: np.ndarray, n_levels: int, cost: np.ndarray) -> Terms:
-    """Terms of all thresholds for each row; parameters as in `fixed_margin`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> terms = implicit(np.array([0, 2]), 3, np.ones(2))
-    >>> terms.row, terms.node, terms.sign
-    (array([1, 0, 1, 0]), array([0, 0, 1, 1]), array([ 1., -1.,  1., -1.]))
-    """
+    """Terms of all thresholds for each row; parameters as in `fixed_margin`."""
     parts = []
     for j in range(n_levels - 1):
         for rows, sign in ((np.flatnonzero(y > j), 1.0), (np.flatnonzero(y <= j), -1.0)):
@@ -137,13 +95,6 @@ def sum_of_margins(y: np.ndarray, n_levels: int, cost: np.ndarray) -> Terms:
 
     Nodes are ``a_1 <= b_1 <= a_2 <= b_2 <= ...``: rows of level j should lie below a_j and
     above b_{j-1}.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> terms = sum_of_margins(np.array([0, 1]), 2, np.ones(2))
-    >>> terms.row, terms.node, terms.sign, terms.push
-    (array([0, 1]), array([0, 1]), array([-1.,  1.]), array([ 1., -1.]))
     """
     rows, n_nodes = np.arange(len(y)), 2 * (n_levels - 1)
     parts = [(rows, 2 * y - 1, 1.0), (rows, 2 * y, -1.0)]
@@ -152,19 +103,7 @@ def sum_of_margins(y: np.ndarray, n_levels: int, cost: np.ndarray) -> Terms:
 
 
 def comparisons(cost: np.ndarray) -> Terms:
-    """One term for the score of each pair, which should exceed one.
-
-    Parameters
-    ----------
-    cost : ndarray of shape (m,)
-        C times the weight of each pair.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> comparisons(np.ones(2)).row
-    array([0, 1])
-    """
+    """One term for the score of each pair, which should exceed one."""
     m = len(cost)
     terms = _sorted_terms(m, 1, [(np.arange(m), np.zeros(m, dtype=np.int64), 1.0)], cost)
     return replace(terms, pinned=True)

@@ -59,49 +59,20 @@ NAMED_AFTER_IT = re.compile(r".*[a-z]I[dD]")  # customerId
 
 
 class Column(NamedTuple):
-    """A column of a table, judged.
-
-    Attributes
-    ----------
-    name : str
-    cells : ndarray or None
-        Floats with NaN for missing, truth values, or objects: text with None for missing. None
-        if the column is left out.
-    categories : list
-        Distinct text in alphabetical order, then None if cells are missing; empty for numbers.
-    holes : int
-        How many cells are missing.
-    remarks : list of Remark
-    """
+    """A column of a table, judged."""
 
     name: str
+    # floats with NaN for missing, truth values, or objects: text with None for missing. None
+    # if the column is left out
     cells: np.ndarray | None
+    # distinct text in alphabetical order, then None if cells are missing; empty for numbers
     categories: list[str | None]
-    holes: int
+    holes: int  # how many cells are missing
     remarks: list[Remark]
 
 
 def judge(series: nw.Series[Any], rows: np.ndarray | None = None) -> Column:
-    """Decide what a column is.
-
-    Parameters
-    ----------
-    series : narwhals Series
-    rows : ndarray of bool, optional
-        The rows to look at; by default all.
-
-    Raises
-    ------
-    TableError
-        When numbers are infinite.
-
-    Examples
-    --------
-    >>> import narwhals, polars
-    >>> price = polars.Series("price", ["12", "n.a.", *(str(k) for k in range(40))])
-    >>> judge(narwhals.from_native(price, series_only=True)).remarks[0].detail
-    "1 cell that is none counts as missing ('n.a.')"
-    """
+    """Decide what a column is."""
     name, dtype = series.name, series.dtype
     if not name.strip():  # row numbers, as pandas and R write them
         return _left_out(name, "unnamed")
@@ -201,19 +172,7 @@ def _categories(
 
 
 def numbers(series: nw.Series[Any]) -> np.ndarray:
-    """Numbers or truth values as floats, NaN for missing.
-
-    Raises
-    ------
-    TableError
-        When one of them is infinite, or so large that its square is.
-
-    Examples
-    --------
-    >>> import narwhals, polars
-    >>> numbers(narwhals.from_native(polars.Series([1, None]), series_only=True))
-    array([ 1., nan])
-    """
+    """Numbers or truth values as floats, NaN for missing."""
     return _finite(series.name, series.cast(nw.Float64).to_numpy())
 
 
@@ -235,14 +194,7 @@ def _finite(name: str, values: Any) -> np.ndarray:
 
 
 def words(series: nw.Series[Any]) -> list[str | None]:
-    """Cells as text without blanks around it; None for a missing or blank one.
-
-    Examples
-    --------
-    >>> import narwhals, polars
-    >>> words(narwhals.from_native(polars.Series(["warm ", " ", None]), series_only=True))
-    ['warm', None, None]
-    """
+    """Cells as text without blanks around it; None for a missing or blank one."""
     if not is_text(series.dtype):
         return [None if cell is None or cell != cell else _word(cell) for cell in series]
     cells = (cell.strip() if isinstance(cell, str) else None for cell in series.to_list())
@@ -259,11 +211,6 @@ def parsed(cells: Sequence[str | None]) -> tuple[np.ndarray, dict[int, str]]:
     """Text as floats, and the cells that are none with the rows they stand in.
 
     A number too large for a float is none.
-
-    Examples
-    --------
-    >>> parsed(["1.5", None, "n.a."])
-    (array([1.5, nan, nan]), {2: 'n.a.'})
     """
     truth = {"true": 1.0, "false": 0.0}
     if all(cell is None or cell.lower() in truth for cell in cells):
@@ -278,25 +225,12 @@ def parsed(cells: Sequence[str | None]) -> tuple[np.ndarray, dict[int, str]]:
 
 
 def dated(cells: Iterable[Any]) -> bool:
-    """Whether every cell is written like a date.
-
-    Examples
-    --------
-    >>> dated(["2024-02-29", "2024-03-01 12:30"]), dated(["1.5", "2.5"])
-    (True, False)
-    """
+    """Whether every cell is written like a date."""
     return all(DATE.fullmatch(str(cell)) for cell in cells)
 
 
 def is_text(dtype: Any) -> bool:
-    """Whether a column of this type holds text, or categories that text names.
-
-    Examples
-    --------
-    >>> import narwhals
-    >>> is_text(narwhals.String()), is_text(narwhals.Int64())
-    (True, False)
-    """
+    """Whether a column of this type holds text, or categories that text names."""
     return isinstance(dtype, nw.String | nw.Categorical | nw.Enum)
 
 
@@ -316,25 +250,7 @@ MANY_LEVELS, ROWS_PER_LEVEL = 25, 10
 
 
 def labels_of(series: nw.Series[Any]) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """Labels as an array, and their order where the column itself states one.
-
-    Parameters
-    ----------
-    series : narwhals Series
-        Without missing cells.
-
-    Raises
-    ------
-    TableError
-        When the column cannot be levels, or has only one.
-
-    Examples
-    --------
-    >>> import narwhals, polars
-    >>> stated = polars.Series("y", ["lo", "hi"], dtype=polars.Enum(["lo", "mid", "hi"]))
-    >>> labels_of(narwhals.from_native(stated, series_only=True))
-    (array(['lo', 'hi'], dtype='<U2'), ('lo', 'mid', 'hi'))
-    """
+    """Labels as an array, and their order where the column itself states one."""
     dtype = series.dtype
     if is_text(dtype):
         return _names(series)
@@ -484,17 +400,7 @@ class Remark(NamedTuple):
 
 
 def sentences(remarks: Iterable[Remark]) -> list[str]:
-    """Remarks in words, those of one kind together.
-
-    Parameters
-    ----------
-    remarks : iterable of Remark
-
-    Examples
-    --------
-    >>> sentences([Remark("constant", "b", "7"), Remark("empty", "a"), Remark("empty", "c")])
-    ['Left out 2 empty columns: a, c.', 'Left out b, which has no value but 7.']
-    """
+    """Remarks in words, those of one kind together."""
     found = list(remarks)
     said: list[str] = []
     for kind in SAID:

@@ -36,21 +36,6 @@ def make_encoder(columns: Sequence[Column]) -> ColumnTransformer:
     Numbers keep their value, the median where it is missing, and a column more that marks
     missing cells where there are any. Text of two values is one column, which is 1 for the
     second of them; of more it is one for each, among them missing.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-        None of them left out.
-
-    Examples
-    --------
-    >>> import numpy, polars
-    >>> age = Column("age", numpy.array([30.0, numpy.nan, 50.0]), [], 1, [])
-    >>> encoder = make_encoder([age])
-    >>> encoder.fit_transform(polars.DataFrame({"age": age.cells}))
-    array([[30.,  0.],
-           [40.,  1.],
-           [50.,  0.]])
     """
     plain = [c.name for c in columns if not c.categories]
     holed = [c.name for c in columns if c.holes and not c.categories]
@@ -81,15 +66,7 @@ def _one_hot(columns: Sequence[Column], **settings: Any) -> OneHotEncoder:
 
 
 def frame_of(columns: Sequence[Column], like: nw.DataFrame[Any]) -> Any:
-    """Judged columns as a frame of pandas if `like` is one, else of polars.
-
-    Examples
-    --------
-    >>> import narwhals, numpy, polars
-    >>> like = narwhals.from_native(polars.DataFrame({"a": [1]}))
-    >>> frame_of([Column("a", numpy.array([2.0, numpy.nan]), [], 1, [])], like)["a"].to_list()
-    [2.0, None]
-    """
+    """Judged columns as a frame of pandas if `like` is one, else of polars."""
     cells = {c.name: np.asarray(c.cells) for c in columns}
     if like.implementation.is_pandas_like():
         import pandas

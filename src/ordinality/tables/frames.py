@@ -56,20 +56,7 @@ class Table:
 
 
 def column(table: Table, name: str) -> nw.Series[Any]:
-    """A column by a name that somebody typed.
-
-    Raises
-    ------
-    TableError
-        When there is none; the sentence offers the nearest name.
-
-    Examples
-    --------
-    >>> import narwhals, polars
-    >>> table = Table(narwhals.from_native(polars.DataFrame({"a": [1], "b": [2]})))
-    >>> column(table, "b").to_list()
-    [2]
-    """
+    """A column by a name that somebody typed."""
     if name in table.known:
         return _typed(table.frame[name])
     hint = nearest(name, table.names) or f"it has {listed(table.names)}."
@@ -93,28 +80,14 @@ def _typed(series: nw.Series[Any]) -> nw.Series[Any]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Question to somebody who typed `name` and meant one of `known`, or nothing.
-
-    Examples
-    --------
-    >>> nearest("Ratings", ["id", "rating"])
-    "did you mean 'rating'?"
-    """
+    """Question to somebody who typed `name` and meant one of `known`, or nothing."""
     spelt = {k.strip().lower(): k for k in known}
     close = get_close_matches(name.strip().lower(), spelt, n=1)
     return f"did you mean {spelt[close[0]]!r}?" if close else ""
 
 
 def listed(names: Sequence[Any]) -> str:
-    """Names in one line, the first few of them if there are many.
-
-    Examples
-    --------
-    >>> listed(["a", "b"])
-    'a, b'
-    >>> listed(range(20))
-    '0, 1, 2, 3, 4, 5, 6, 7 and 12 more'
-    """
+    """Names in one line, the first few of them if there are many."""
     # One more takes no more room than saying that there is one more.
     shown = len(names) if len(names) <= LISTED + 1 else LISTED
     text = ", ".join(str(name) for name in names[:shown])
@@ -122,11 +95,5 @@ def listed(names: Sequence[Any]) -> str:
 
 
 def counted(count: int, what: str, plural: str = "") -> str:
-    """A number with its noun.
-
-    Examples
-    --------
-    >>> counted(1, "row"), counted(12960, "row"), counted(2, "category", "categories")
-    ('1 row', '12,960 rows', '2 categories')
-    """
+    """A number with its noun."""
     return f"{count:,} {what if count == 1 else plural or what + 's'}"

@@ -182,17 +182,7 @@ def _recognised(raw: bytes) -> str:
 
 
 def need_polars() -> None:
-    """Say what to install where polars is missing.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        With the command that installs it.
-
-    Examples
-    --------
-    >>> need_polars()
-    """
+    """Say what to install where polars is missing."""
     try:
         import polars  # noqa: F401
     except ModuleNotFoundError:
@@ -377,20 +367,7 @@ THOUSANDS = r"^[+-]?(\d{1,3}(,\d{3})+|\d{1,3})(\.\d*)?$"
 
 
 def decoded(raw: bytes, source: str) -> tuple[str, list[str]]:
-    r"""Text of a file, whatever its encoding, and a sentence if that was a guess.
-
-    Raises
-    ------
-    TableError
-        When the bytes are not text.
-
-    Examples
-    --------
-    >>> decoded("café".encode("utf-16"), "a.csv")
-    ('café', [])
-    >>> decoded("café".encode("latin-1"), "a.csv")
-    ('café', ['a.csv is not UTF-8 text; it was read as Windows-1252 (Western European).'])
-    """
+    r"""Text of a file, whatever its encoding, and a sentence if that was a guess."""
     what = next((what for magic, what in OTHERS.items() if raw.startswith(magic)), None)
     if what is not None:
         raise TableError(f"{source} is {what}.")
@@ -429,28 +406,7 @@ def _marked(raw: bytes, encoding: str, source: str) -> str:
 
 
 def frame_of_text(text: str, source: str, separator: str = "") -> tuple[Any, list[str]]:
-    r"""A polars frame of delimited text, and sentences on what was guessed.
-
-    Parameters
-    ----------
-    text : str
-        The contents of a file.
-    source : str
-        What messages call it.
-    separator : str, default=""
-        The one between cells; found from the text by default.
-
-    Raises
-    ------
-    TableError
-        When rows differ in length, quotes do not match or columns have no distinct names.
-
-    Examples
-    --------
-    >>> frame, notes = frame_of_text("size;price\n1;3,14\n2;2,72\n", "a.csv")
-    >>> frame["price"].to_list(), notes
-    ([3.14, 2.72], ['Read the commas in price as decimal points.'])
-    """
+    r"""A polars frame of delimited text, and sentences on what was guessed."""
     separator = separator or _separator(text)
     header, body, quote = _plain_text(text, separator) or _quoted_text(text, separator, source)
     _refuse_names(header, source)

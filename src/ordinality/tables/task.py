@@ -59,18 +59,10 @@ class Task(NamedTuple):
 
 
 class Features(NamedTuple):
-    """Columns to learn from, settled.
-
-    Attributes
-    ----------
-    frame : DataFrame of pandas or polars
-    encoder : ColumnTransformer
-        Turns `frame` into a matrix; not fitted.
-    notes : list of str
-    """
+    """Columns to learn from, settled."""
 
     frame: Any
-    encoder: ColumnTransformer
+    encoder: ColumnTransformer  # turns `frame` into a matrix; not fitted
     notes: list[str]
 
 
@@ -140,28 +132,7 @@ def features_and_target(
 def features_of(
     table: Table, names: Sequence[str], rows: np.ndarray | None = None
 ) -> Features | None:
-    """Settle which of some columns can be learnt from, and how.
-
-    Parameters
-    ----------
-    table : Table
-    names : sequence of str
-    rows : ndarray of bool, optional
-        The rows to look at; by default all.
-
-    Returns
-    -------
-    Features or None
-        None if no column is left.
-
-    Examples
-    --------
-    >>> import narwhals, polars
-    >>> frame = polars.DataFrame({"size": [1, 2, 4], "flat": [7, 7, 7]})
-    >>> found = features_of(Table(narwhals.from_native(frame)), ["size", "flat"])
-    >>> found.frame.columns, found.notes
-    (['size'], ['Left out flat, which has no value but 7.'])
-    """
+    """Settle which of some columns can be learnt from, and how."""
     judged = [judge(column(table, name), rows) for name in names]
     notes = sentences(remark for found in judged for remark in found.remarks)
     kept = [found for found in judged if found.cells is not None]

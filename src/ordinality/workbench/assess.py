@@ -326,14 +326,7 @@ def _linked(
 
 
 def repeats(splits: Sequence[Split], n_rows: int) -> list[slice]:
-    """Where each repeat of a cross-validation lies among its splits.
-
-    Examples
-    --------
-    >>> halves = [(np.array([0]), np.array([1])), (np.array([1]), np.array([0]))]
-    >>> repeats([*halves, *halves], 2)
-    [slice(0, 2, None), slice(2, 4, None)]
-    """
+    """Where each repeat of a cross-validation lies among its splits."""
     tested = np.cumsum([len(test) for _, test in splits])
     ends = (np.flatnonzero(tested % n_rows == 0) + 1).tolist()
     return [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]

@@ -106,13 +106,6 @@ def processor_time() -> Iterator[Spent]:
     """Measure a block in processor seconds of this process. The only clock of the workbench.
 
     Compiling is left out: it happens once on a machine, and is not the cost of a model.
-
-    Examples
-    --------
-    >>> with processor_time() as spent:
-    ...     total = sum(range(1000))
-    >>> spent.seconds < 1
-    True
     """
     spent, began = Spent(), time.process_time()
     with watch(lambda: None) as compiling:

@@ -24,24 +24,12 @@ def _all() -> dict[str, Spec]:
 
 
 def names() -> list[str]:
-    """Names of all specs, sorted: paper, then tables after figures.
-
-    Examples
-    --------
-    >>> [name for name in names() if name.startswith("plsor")]
-    ['plsor/figure-1', 'plsor/table-3', 'plsor/table-4', 'plsor/table-5']
-    """
+    """Names of all specs, sorted: paper, then tables after figures."""
     return list(_all())
 
 
 def get(name: str) -> Spec:
-    """The spec called `name`, such as "gpor/table-2".
-
-    Examples
-    --------
-    >>> get("gpor/table-2").partitions
-    20
-    """
+    """The spec called `name`, such as "gpor/table-2"."""
     from difflib import get_close_matches
 
     specs = _all()

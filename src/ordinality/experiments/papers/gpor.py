@@ -79,13 +79,7 @@ GPR = Method("gpr", "GPR, evidence alone", methods.rounded)
 
 
 def errors(absolute_decimals: int = 4) -> tuple[Metric, Metric]:
-    """The two errors of the tables.
-
-    Examples
-    --------
-    >>> [metric.name for metric in errors()]
-    ['zero_one', 'mae']
-    """
+    """The two errors of the tables."""
     return (
         Metric("zero_one", "zero-one error %", scale=100, decimals=2),
         Metric("mae", "absolute error", decimals=absolute_decimals),
@@ -292,11 +286,6 @@ def stars(name: str, partition: int) -> Split:
     """Films one user rated, as kernel rows; ``name`` is how gaps are filled and how many train.
 
     Inputs are correlations of the films with the training films.
-
-    Examples
-    --------
-    >>> stars.__name__  # reads a million ratings
-    'stars'
     """
     kind, size = name.rsplit(" ", 1)
     K, y = _correlations(kind)
@@ -320,15 +309,7 @@ def _correlations(kind: str) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def stars_gp(split: Split, seed: int, inference: str) -> dict[str, Any]:
-    """Gaussian process on the correlations, their scale and the noise learnt.
-
-    Examples
-    --------
-    >>> K = np.eye(4) * 0.5 + 0.5 * np.kron(np.eye(2), np.ones((2, 2)))
-    >>> split = Split(K, np.array([1, 1, 2, 2]), K, np.array([1, 1, 2, 2]))
-    >>> stars_gp(split, 1, "ep")["zero_one"]
-    0.0
-    """
+    """Gaussian process on the correlations, their scale and the noise learnt."""
     from ordinality.estimators import OrdinalGP
 
     model = OrdinalGP("precomputed", inference=inference, random_state=seed)
@@ -336,15 +317,7 @@ def stars_gp(split: Split, seed: int, inference: str) -> dict[str, Any]:
 
 
 def stars_svm(split: Split, seed: int) -> dict[str, Any]:
-    """Support vector machine on the correlations, C by search.
-
-    Examples
-    --------
-    >>> K = np.kron(np.eye(2), np.ones((5, 5))) + np.eye(10)
-    >>> y = np.repeat([1, 2], 5)
-    >>> stars_svm(Split(K, y, K, y), 1)["zero_one"]
-    0.0
-    """
+    """Support vector machine on the correlations, C by search."""
     from ordinality.estimators import OrdinalSVMCV
 
     model = OrdinalSVMCV("precomputed", calibration_folds=None, random_state=seed)
@@ -364,24 +337,13 @@ def genes(name: str, partition: int) -> tuple[Split, NDArray[np.int64]]:
 
     Relevances are those of a linear kernel with one for each gene, by evidence; `name` says
     whether that of all rows, or of the training rows alone.
-
-    Examples
-    --------
-    >>> genes.__name__  # some seconds a partition
-    'genes'
     """
     ranked_by = 0 if name == RANKED[0] else partition
     return _half(TUMOURS, partition), _relevant(TUMOURS, ranked_by)
 
 
 def tissue(name: str, partition: int) -> tuple[Split, NDArray[np.int64]]:
-    """As `genes`, of tumours and normal tissue; relevance by training rows alone.
-
-    Examples
-    --------
-    >>> tissue.__name__  # some seconds a partition
-    'tissue'
-    """
+    """As `genes`, of tumours and normal tissue; relevance by training rows alone."""
     return _half(TISSUE, partition), _relevant(TISSUE, partition)
 
 
@@ -408,15 +370,7 @@ def _relevant(table: str, partition: int) -> NDArray[np.int64]:
 
 
 def few_genes(problem: Any, seed: int, method: str) -> dict[str, Any]:
-    """Errors with the most relevant 1, 2, 4, ... genes, then with all; linear kernel.
-
-    Examples
-    --------
-    >>> x = np.linspace(-1, 1, 24)[:, None] * np.ones((1, 3))
-    >>> y = 1 + (x[:, 0] > 0)
-    >>> few_genes((Split(x, y, x, y), np.arange(3)), 1, "ep")["zero_one"][-1] < 0.2
-    True
-    """
+    """Errors with the most relevant 1, 2, 4, ... genes, then with all; linear kernel."""
     from ordinality.estimators import OrdinalGP, OrdinalSVMCV
     from ordinality.kernels import Linear
 

@@ -54,15 +54,7 @@ CHECKPOINTS = tuple(int(t) for t in np.unique(np.geomspace(1, ROUNDS, 22).round(
 
 
 def ordinal_gp(split: Split, seed: int, inference: str, **options: Any) -> Errors:
-    """Gaussian process for ordinal regression.
-
-    Examples
-    --------
-    >>> x = np.linspace(0, 3, 12)[:, None]
-    >>> split = Split(x, (x[:, 0] > 1.5).astype(int), x, (x[:, 0] > 1.5).astype(int))
-    >>> ordinal_gp(split, 1, "laplace")["zero_one"]
-    0.0
-    """
+    """Gaussian process for ordinal regression."""
     from ordinality.estimators import OrdinalGP
 
     model = OrdinalGP(inference=inference, random_state=seed, **options)
@@ -83,30 +75,14 @@ def _narrow_proba(model: Any, X: Any) -> NDArray[Any]:
 
 
 def plsor(split: Split, seed: int, **options: Any) -> Errors:
-    """Least-squares ordinal regression by its leave-one-out score.
-
-    Examples
-    --------
-    >>> x = np.linspace(0, 3, 12)[:, None]
-    >>> split = Split(x, (x[:, 0] > 1.5).astype(int), x, (x[:, 0] > 1.5).astype(int))
-    >>> plsor(split, 1)["zero_one"]
-    0.0
-    """
+    """Least-squares ordinal regression by its leave-one-out score."""
     from ordinality.estimators import LeastSquaresOrdinalGP
 
     return _probable(LeastSquaresOrdinalGP(random_state=seed, **options), split)
 
 
 def rounded(split: Split, seed: int) -> Errors:
-    """Gaussian-process regression on the labels, rounded to the nearest.
-
-    Examples
-    --------
-    >>> x = np.linspace(0, 3, 12)[:, None]
-    >>> split = Split(x, (x[:, 0] > 1.5).astype(int), x, (x[:, 0] > 1.5).astype(int))
-    >>> rounded(split, 1)["zero_one"]
-    0.0
-    """
+    """Gaussian-process regression on the labels, rounded to the nearest."""
     from ordinality.estimators import RoundedRegressor
 
     return _probable(RoundedRegressor(), split)
@@ -142,13 +118,6 @@ def ordinal_svm(split: Split, seed: int, constraints: str) -> Errors:
 
     The papers do not say by which error five folds were judged. ``zero_one`` is of the point
     that was best by zero-one error, ``mae`` of the one best by absolute error.
-
-    Examples
-    --------
-    >>> x = np.linspace(0, 3, 30)[:, None]
-    >>> split = Split(x, (x[:, 0] > 1.5).astype(int), x, (x[:, 0] > 1.5).astype(int))
-    >>> sorted(ordinal_svm(split, 1, "implicit"))
-    ['C', 'kappa', 'mae', 'zero_one']
     """
     from ordinality.datasets import standardised
     from ordinality.estimators import OrdinalSVM, OrdinalSVMCV
@@ -205,16 +174,7 @@ def boosted(
     rounds: int = ROUNDS,
     updates: int = 200,
 ) -> Errors:
-    """A thresholded ensemble: errors after the last round, and on the way there.
-
-    Examples
-    --------
-    >>> x = np.linspace(-1, 1, 40)[:, None]
-    >>> y = np.digitize(x[:, 0], [-0.5, 0.5])
-    >>> found = boosted(Split(x, y, x, y), 1, "all", "perceptron", rounds=20)
-    >>> found["zero_one"] < 0.2
-    True
-    """
+    """A thresholded ensemble: errors after the last round, and on the way there."""
     from ordinality.boosting.ensemble import boost, rank_boost
     from ordinality.boosting.perceptron import Perceptron, Sigmoid
 
@@ -257,15 +217,7 @@ def _by_round(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> tuple[list[float
 def comparisons_gp(
     pairs: Pairs, seed: int, inference: str, kernel: str = "gaussian", **options: Any
 ) -> Errors:
-    """Gaussian process of comparisons; ``kernel`` is "gaussian", "ard" or "linear".
-
-    Examples
-    --------
-    >>> X = np.linspace(0, 1, 6)[:, None]
-    >>> up = np.array([[i + 1, i] for i in range(5)])
-    >>> comparisons_gp(Pairs(X, up, np.array([[5, 0]])), 1, "laplace")["pair_error"]
-    0.0
-    """
+    """Gaussian process of comparisons; ``kernel`` is "gaussian", "ard" or "linear"."""
     from ordinality.estimators import PreferenceGP
     from ordinality.kernels import Gaussian, Linear
 
@@ -284,15 +236,7 @@ def comparisons_gp(
 
 
 def comparisons_default(pairs: Pairs, seed: int) -> Errors:
-    """`PreferenceGP` as it comes: items have effects of their own beside their features.
-
-    Examples
-    --------
-    >>> X = np.linspace(0, 1, 6)[:, None]
-    >>> up = np.array([[i + 1, i] for i in range(5)])
-    >>> comparisons_default(Pairs(X, up, np.array([[5, 0]])), 1)["pair_error"]
-    0.0
-    """
+    """`PreferenceGP` as it comes: items have effects of their own beside their features."""
     from ordinality.estimators import PreferenceGP
 
     return _of_pairs(PreferenceGP(pairs.X).fit(pairs.train), pairs)
@@ -315,15 +259,7 @@ def _scaled(X: NDArray[Any]) -> NDArray[Any]:
 
 
 def comparisons_svm(pairs: Pairs, seed: int, kernel: str = "rbf") -> Errors:
-    """Constraint classification of comparisons, C and kappa by the paper's search.
-
-    Examples
-    --------
-    >>> X = np.linspace(0, 1, 6)[:, None]
-    >>> up = np.array([[i + 1, i] for i in range(5)])
-    >>> comparisons_svm(Pairs(X, up, np.array([[5, 0]])), 1, "linear")["pair_error"]
-    0.0
-    """
+    """Constraint classification of comparisons, C and kappa by the paper's search."""
     from ordinality.estimators import PreferenceSVM
 
     def machine(C: float, kappa: float | None) -> Any:
@@ -350,15 +286,7 @@ def comparisons_svm(pairs: Pairs, seed: int, kernel: str = "rbf") -> Errors:
 
 
 def classes_gp(split: Split, seed: int, inference: str = "laplace") -> Errors:
-    """Classes by preferences: the class of a row is preferred to every other.
-
-    Examples
-    --------
-    >>> x = np.linspace(-1, 1, 12)[:, None]
-    >>> split = Split(x, (x[:, 0] > 0).astype(int), x, (x[:, 0] > 0).astype(int))
-    >>> classes_gp(split, 1)["label_error"]
-    0.0
-    """
+    """Classes by preferences: the class of a row is preferred to every other."""
     from ordinality.estimators import LabelRankingGP
 
     model = LabelRankingGP(
@@ -368,13 +296,7 @@ def classes_gp(split: Split, seed: int, inference: str = "laplace") -> Errors:
 
 
 def classes_svm(split: Split, seed: int) -> Errors:
-    """Constraint classification of classes, C and kappa by the paper's search.
-
-    Examples
-    --------
-    >>> classes_svm.__name__  # some seconds even for few rows
-    'classes_svm'
-    """
+    """Constraint classification of classes, C and kappa by the paper's search."""
     from ordinality.estimators import LabelRankingSVM
 
     C, kappa = searched(class_shares(split, seed), with_kappa=True)
@@ -391,14 +313,7 @@ def _of_classes(model: Any, split: Split) -> Errors:
 
 
 def rankings_gp(problem: Split, seed: int, inference: str = "laplace") -> Errors:
-    """Ranks of labels by Gaussian processes with a linear kernel, by evidence alone.
-
-    Examples
-    --------
-    >>> from ordinality.experiments.papers.problems import expected_utilities
-    >>> rankings_gp(expected_utilities("2", 1), 1)["right"] > 0.9
-    True
-    """
+    """Ranks of labels by Gaussian processes with a linear kernel, by evidence alone."""
     from ordinality.estimators import LabelRankingGP
 
     model = LabelRankingGP("linear", inference=inference, hyperprior=None, standardize=False)
@@ -406,14 +321,7 @@ def rankings_gp(problem: Split, seed: int, inference: str = "laplace") -> Errors
 
 
 def rankings_svm(problem: Split, seed: int, C: float | None = None) -> Errors:
-    """Constraint classification of rankings with a linear kernel; without C, by search.
-
-    Examples
-    --------
-    >>> from ordinality.experiments.papers.problems import expected_utilities
-    >>> rankings_svm(expected_utilities("2", 1), 1, C=100.0)["right"] > 0.9
-    True
-    """
+    """Constraint classification of rankings with a linear kernel; without C, by search."""
     from sklearn.model_selection import cross_val_score
 
     from ordinality.estimators import LabelRankingSVM
@@ -465,11 +373,6 @@ def searched(shares: Shares, *, with_kappa: bool) -> tuple[float, float | None]:
     """The best C and kappa: whole powers of ten, then steps of 0.2 around the best.
 
     Of equally good points the smallest C is taken, then the smallest kappa.
-
-    Examples
-    --------
-    >>> searched(lambda C, kappa: -abs(np.log10(C) - 1) - abs(kappa - 1), with_kappa=True)
-    (10.0, 1.0)
     """
     log_C, log_kappa = np.arange(-2.0, 5.0), np.arange(-3.0, 4.0) if with_kappa else None
     C, kappa = _best(shares, log_C, log_kappa)
@@ -493,15 +396,7 @@ def folds_of(n: int, seed: int) -> NDArray[np.int64]:
 
 
 def pair_shares(pairs: Pairs, seed: int) -> Shares:
-    """Comparisons of items with a Gaussian kernel: shares of left-out pairs told rightly.
-
-    Examples
-    --------
-    >>> X = np.linspace(0, 1, 12)[:, None]
-    >>> up = np.array([[i + 1, i] for i in range(11)])
-    >>> pair_shares(Pairs(X, up, up), 1)(np.array([1.0, 10.0]), 0.01)
-    array([1., 1.])
-    """
+    """Comparisons of items with a Gaussian kernel: shares of left-out pairs told rightly."""
     from sklearn.metrics.pairwise import euclidean_distances
     from sklearn.preprocessing import StandardScaler
 
@@ -528,15 +423,7 @@ def _right(K: Floats, left: NDArray[np.bool_], Cs: Floats) -> list[float]:
 
 
 def class_shares(split: Split, seed: int) -> Shares:
-    """Classes with a Gaussian kernel: shares of the preferences of left-out rows told rightly.
-
-    Examples
-    --------
-    >>> x = np.r_[np.linspace(-2, -1, 10), np.linspace(1, 2, 10)][:, None]
-    >>> split = Split(x, (x[:, 0] > 0).astype(int), x, (x[:, 0] > 0).astype(int))
-    >>> class_shares(split, 1)(np.array([1.0, 10.0]), 1.0)
-    array([1., 1.])
-    """
+    """Classes with a Gaussian kernel: shares of held-out preferences predicted correctly."""
     from sklearn.metrics.pairwise import euclidean_distances
 
     folds, parts = folds_of(len(split.y), seed), []
@@ -570,13 +457,7 @@ def _told(K: Floats, y: NDArray[Any], left: NDArray[Any], Cs: Floats) -> list[fl
 
 
 def preference_error(scores: Floats, own: NDArray[np.int64]) -> float:
-    """Share of the other classes that score as high as the true one.
-
-    Examples
-    --------
-    >>> preference_error(np.array([[3.0, 1.0, 2.0], [0.0, 0.0, 1.0]]), np.array([0, 1]))
-    0.5
-    """
+    """Share of the other classes that score as high as the true one."""
     true = np.take_along_axis(scores, own[:, None], axis=1)
     return float((np.sum(scores >= true, axis=1) - 1).mean() / (scores.shape[1] - 1))
 

@@ -29,35 +29,17 @@ NOISE = {"lower noise": 0.2, "higher noise": 0.8}
 
 
 def three_ranks(name: str, partition: int) -> Split:
-    """Three ranks in the plane, with lower or higher noise.
-
-    Examples
-    --------
-    >>> three_ranks("lower noise", 1).X.shape
-    (60, 2)
-    """
+    """Three ranks in the plane, with lower or higher noise."""
     return three_ranks_2d(noise=NOISE[name], seed=partition)
 
 
 def five_levels(name: str, partition: int) -> Split:
-    """Five levels on a line.
-
-    Examples
-    --------
-    >>> five_levels("line", 1).X_test.shape
-    (200, 1)
-    """
+    """Five levels on a line."""
     return five_levels_1d(seed=partition)
 
 
 def bands(name: str, partition: int) -> Split:
-    """Five bands in the plane; ranks begin with 0.
-
-    Examples
-    --------
-    >>> int(bands("bands", 1).y.min())
-    0
-    """
+    """Five bands in the plane; ranks begin with 0."""
     split = bands_2d(seed=partition)
     return split._replace(y=split.y - 1, y_test=split.y_test - 1)
 
@@ -66,13 +48,7 @@ def bands(name: str, partition: int) -> Split:
 
 
 def gp_regions(spec: Spec, rows: Any) -> Any:
-    """Regions that the machine, MAP and EP predict: a line of panels for each noise.
-
-    Examples
-    --------
-    >>> gp_regions.__name__
-    'gp_regions'
-    """
+    """Regions that the machine, MAP and EP predict: a line of panels for each noise."""
     from ordinality.display.curves import regions
     from ordinality.estimators import OrdinalGP, OrdinalSVMCV
 
@@ -104,13 +80,7 @@ def _ordinal_loss(level: int, f: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 def likelihood_curves(spec: Spec, rows: Any) -> Any:
-    """The likelihood of three levels and the derivatives of its loss, over the latent value.
-
-    Examples
-    --------
-    >>> likelihood_curves.__name__
-    'likelihood_curves'
-    """
+    """The likelihood of three levels and the derivatives of its loss, over the latent value."""
     from ordinality.display.curves import Curve, Panel, curves
 
     f = np.linspace(-9.0, 9.0, 361)
@@ -123,14 +93,7 @@ def likelihood_curves(spec: Spec, rows: Any) -> Any:
 
 
 def likelihood_table(spec: Spec, rows: Any) -> Table:
-    """The same at a few latent values.
-
-    Examples
-    --------
-    >>> from ordinality.experiments.papers import get
-    >>> likelihood_table(get("gpor/figure-1"), {}).lines[0]
-    ['−6', '1', '0.9987', '0.0044', '0.0133']
-    """
+    """The same at a few latent values."""
     values = np.array([-6.0, -3.0, 0.0, 3.0, 6.0])
 
     def cells(level: int, i: int) -> list[str]:  # + 0.0: no minus before a zero
@@ -145,13 +108,7 @@ def likelihood_table(spec: Spec, rows: Any) -> Table:
 
 
 def ensemble_regions(spec: Spec, rows: Any) -> Any:
-    """Regions that 200 perceptrons and 200 sigmoids predict, by all margins.
-
-    Examples
-    --------
-    >>> ensemble_regions.__name__
-    'ensemble_regions'
-    """
+    """Regions that 200 perceptrons and 200 sigmoids predict, by all margins."""
     from ordinality.display.curves import regions
     from ordinality.estimators import OrdinalBoost
 
@@ -167,13 +124,7 @@ def ensemble_regions(spec: Spec, rows: Any) -> Any:
 
 
 def along_a_line(spec: Spec, rows: Any) -> Any:
-    """Mean and deviation of the predicted level along the line, by EP and by PLSOR.
-
-    Examples
-    --------
-    >>> along_a_line.__name__
-    'along_a_line'
-    """
+    """Mean and deviation of the predicted level along the line, by EP and by PLSOR."""
     from ordinality.display.curves import bands_along
     from ordinality.estimators import LeastSquaresOrdinalGP, OrdinalGP
 

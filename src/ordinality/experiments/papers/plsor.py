@@ -54,12 +54,6 @@ def table(spec: Spec, rows: dict[str, Any]) -> Table:
     """Ranks and F of each number of bins and error, beside the published ones.
 
     The first three methods of the spec are the paper's, the last three ours.
-
-    Examples
-    --------
-    >>> from ordinality.experiments.papers import get
-    >>> table(get("plsor/table-5"), {}).lines[0][:4]
-    ['5', 'zero-one error %', 'as published', 'missing']
     """
     ours = means(spec, rows)
     groups = {"as published": spec.methods[:3], "ours, weak prior": spec.methods[3:]}

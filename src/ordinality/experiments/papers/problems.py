@@ -55,42 +55,18 @@ class Pairs(NamedTuple):
 
 
 def equal_length(name: str, partition: int) -> Split:
-    """Chu's partitions of a set such as ``"diabetes_5"``: five bins of equal length.
-
-    Examples
-    --------
-    >>> from ordinality.datasets import available
-    >>> here = any(entry.key == "chu_partitions/diabetes_5" for entry in available())
-    >>> equal_length("diabetes_5", 1).X.shape if here else (30, 2)
-    (30, 2)
-    """
+    """Chu's partitions of a set such as ``"diabetes_5"``: five bins of equal length."""
     stem, _, bins = name.rpartition("_")
     return partitions(stem, "chu", bins=int(bins))[partition - 1]
 
 
 def equal_frequency(name: str, partition: int) -> Split:
-    """Ten levels of equal frequency, few training rows (GPOR, table 4).
-
-    Examples
-    --------
-    >>> from ordinality.datasets import available
-    >>> here = any(entry.key == "equal_frequency_partitions/bank8fm" for entry in available())
-    >>> equal_frequency("bank8fm", 1).X.shape if here else (50, 8)
-    (50, 8)
-    """
+    """Ten levels of equal frequency, few training rows (GPOR, table 4)."""
     return partitions(name, "equal-frequency", bins=10)[partition - 1]
 
 
 def ten_levels(name: str, partition: int) -> Split:
-    """Ten levels of equal frequency, standardised on the training rows; ranks from 0 (ORBoost).
-
-    Examples
-    --------
-    >>> from ordinality.datasets import available
-    >>> here = any(entry.key == "equal_frequency_partitions/bank32nh" for entry in available())
-    >>> ten_levels("bank32nh", 1).X.shape if here else (3000, 32)
-    (3000, 32)
-    """
+    """Ten levels of equal frequency, standardised on the training rows (ORBoost)."""
     if name in LARGE:
         metric = load(f"regression/{name}")
         y = cut(metric.y, 10)
@@ -111,13 +87,6 @@ def items(name: str, partition: int) -> Pairs:
 
     So many training pairs as the paper had, and 20,000 test pairs from among all: two of the
     sets have fewer, so that pairs must have been drawn more than once.
-
-    Examples
-    --------
-    >>> from ordinality.datasets import available
-    >>> here = any(entry.key == "regression/pyrimidines" for entry in available())
-    >>> items("pyrimidines", 1).train.shape if here else (100, 2)
-    (100, 2)
     """
     metric = load(f"regression/{name}")
     train, test = _drawn(metric.y, N_PAIRS[name], partition)
@@ -142,13 +111,6 @@ def documents(name: str, partition: int) -> Pairs:
 
     `name` is the number of training pairs; all other pairs are tested. The features are those
     of LETOR, since the words of the documents are not in the data folder.
-
-    Examples
-    --------
-    >>> from ordinality.datasets import available
-    >>> here = any(entry.name == "ohsumed_letor3" for entry in available())
-    >>> documents("100", 1).train.shape if here else (100, 2)
-    (100, 2)
     """
     X, relevance = _query(3)
     better, worse = np.nonzero(relevance[:, None] > relevance)
@@ -174,13 +136,6 @@ def labelled(name: str, partition: int) -> Split:
     """300 training and 500 test rows of a set of unordered classes, drawn by seed.
 
     Inputs lie between -1 and 1 over the whole set.
-
-    Examples
-    --------
-    >>> from ordinality.datasets import available
-    >>> here = any(entry.key == "multiclass/waveform" for entry in available())
-    >>> labelled("waveform", 1).X_test.shape if here else (500, 21)
-    (500, 21)
     """
     from sklearn.preprocessing import minmax_scale
 
@@ -195,11 +150,5 @@ def expected_utilities(name: str, partition: int) -> Split:
     """Actions ranked by expected utility; `name` is the number of actions.
 
     50 rows to learn from, as in the paper, and 1000 to test.
-
-    Examples
-    --------
-    >>> problem = expected_utilities("3", 1)
-    >>> problem.X.shape, problem.y_test.shape
-    ((50, 10), (1000, 3))
     """
     return utilities(int(name), seed=[partition, int(name)])

@@ -24,26 +24,7 @@ Key = tuple[str, str, str]  # set, method, metric
 def read(
     text: str, columns: Sequence[tuple[str, str]], *, suffix: str = "", spread: bool = True
 ) -> dict[Key, Published]:
-    """Published numbers by set, method and metric.
-
-    Parameters
-    ----------
-    text : str
-        A line for each set: its name, then a pair of numbers for each column. A dash is no
-        number. Behind a mean, "*" is the paper's star and "b" its bold type; a text without
-        any "b" is of a paper whose bold type is not known.
-    columns : list of (method, metric)
-    suffix : str
-        Put behind the name of each set.
-    spread : bool
-        False: the paper prints means alone, one number for each column.
-
-    Examples
-    --------
-    >>> found = read("boston 24.9* 2.0  24.5b 1.9", [("map", "zero_one"), ("ep", "zero_one")])
-    >>> found["boston", "map", "zero_one"]
-    Published(mean=24.9, spread=2.0, printed=('24.9', '2.0'), star=True, bold=False)
-    """
+    """Published numbers by set, method and metric."""
     found: dict[Key, Published] = {}
     width = 2 if spread else 1
     lines = [line.split() for line in text.strip().splitlines()]
@@ -140,13 +121,7 @@ CLAIMS = (
 
 
 def lines(rows: Rows) -> Iterator[list[str]]:
-    """Source, claim, data, method and our seconds; what has no rows is "missing".
-
-    Examples
-    --------
-    >>> next(lines({}))[2:]
-    ['nine sets, 5 levels', 'SVM', 'missing']
-    """
+    """Source, claim, data, method and our seconds; what has no rows is "missing"."""
     for claim in CLAIMS:
         spec = get(claim.spec)
         sets = [name for name in spec.sets if claim.sets(name)]

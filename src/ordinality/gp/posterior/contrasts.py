@@ -40,14 +40,7 @@ _TALL = 1.25
 
 
 def contrast_basis(L: int) -> np.ndarray:
-    """Orthonormal columns that sum to zero, shape (L, L - 1) (Helmert's).
-
-    Examples
-    --------
-    >>> from ordinality.gp.posterior.contrasts import contrast_basis
-    >>> contrast_basis(2).ravel().round(4)
-    array([ 0.7071, -0.7071])
-    """
+    """Orthonormal columns that sum to zero, shape (L, L - 1) (Helmert's)."""
     k = np.arange(1, L)
     H = np.where(np.arange(L)[:, None] < k, 1.0, 0.0)
     H[k, k - 1] = -k
@@ -59,24 +52,6 @@ class Labels(Differences):
 
     As a `Differences` it looks at the stacked vector of all labels, n L long; its covariance
     and pullback are those of the n x n kernel matrix that the labels share.
-
-    Parameters
-    ----------
-    at : ndarray of int, shape (m,)
-        Input of each observation.
-    first, second : ndarray of int, shape (m,)
-        The two labels, 0..L-1: ``f_first(x_at) - f_second(x_at)`` is seen.
-    n, L : int
-        How many inputs and labels there are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordinality.gp.posterior.contrasts import Labels
-    >>> at, first, second = np.array([0, 1]), np.array([0, 0]), np.array([1, 2])
-    >>> Labels(at, first, second, 2, 3).covariance(np.array([[1.0, 0.5], [0.5, 1.0]]))
-    array([[2. , 0.5],
-           [0.5, 2. ]])
     """
 
     def __init__(
@@ -87,11 +62,13 @@ class Labels(Differences):
         for name, value in {"at": at, "first": first, "second": second, "n": n, "L": L}.items():
             object.__setattr__(self, name, value)
 
-    at: np.ndarray
+    at: np.ndarray  # (m,); input of each observation
+    # (m,); the two labels, 0..L-1: ``f_first(x_at) - f_second(x_at)`` is seen
     first: np.ndarray
+    # (m,); the two labels, 0..L-1: ``f_first(x_at) - f_second(x_at)`` is seen
     second: np.ndarray
-    n: int
-    L: int
+    n: int  # how many inputs and labels there are
+    L: int  # how many inputs and labels there are
 
     def take(self, which: np.ndarray) -> Labels:
         """Some of the observations."""

@@ -153,15 +153,7 @@ class Predictor:
         return cls(factor, factor.solve(nu))
 
     def latent(self, cross: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of f at new inputs.
-
-        Parameters
-        ----------
-        cross : ndarray of shape (m, n)
-            Prior covariance between new and training inputs.
-        prior : ndarray of shape (m,)
-            Prior variance at the new inputs.
-        """
+        """Mean and variance of f at new inputs."""
         scaled = np.asfortranarray((cross * self.factor.sq).T)
         half = blas.dtrsm(1.0, self.factor.upper, scaled, trans_a=1, overwrite_b=1)
         explained = np.einsum("ij,ij->j", half, half)
