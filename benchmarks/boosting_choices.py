@@ -77,8 +77,8 @@ def links() -> None:
             model = OrdinalBoost(levels=levels).fit(X, y)
             seen = np.bincount(y - 1, minlength=K)
             frequencies = np.tile((seen + 1 / K) / (len(y) + 1), (len(y_test), 1))
-            own = learn_link(model.predict_score(X), y - 1, K).proba(
-                model.predict_score(X_test)
+            own = learn_link(model.predict_latent(X), y - 1, K).proba(
+                model.predict_latent(X_test)
             )
             rivals = (frequencies, own, model.predict_level_proba(X_test))
             scores.append([-np.mean(np.log(p[rows, y_test - 1])) for p in rivals])

@@ -352,7 +352,7 @@ def ask(model, rows):
 
 def _ask_further(model, rows):
     """What reaches the other compiled loops of a model."""
-    for name in ("decision_function", "predict_latent", "predict_score", "predict_top_proba",
+    for name in ("decision_function", "predict_latent", "predict_latent", "predict_top_proba",
                  "predict_pairs_proba", "scores"):  # fmt: skip
         if hasattr(model, name):
             getattr(model, name)(rows)

@@ -98,7 +98,7 @@ def model(setting: str, y: np.ndarray):
             below = np.array([np.mean(y <= level) for level in np.unique(y)[:-1]])
             chosen["thresholds"] = np.sqrt(2.0) * norm.ppf(below)
         else:
-            chosen["restarts"] = int(option.removeprefix("restarts="))
+            chosen["n_restarts"] = int(option.removeprefix("restarts="))
     if method == "plsor":
         return LeastSquaresOrdinalGP(**chosen)
     return OrdinalGP(inference=method, **chosen)
@@ -173,7 +173,7 @@ def priors() -> None:
 
 def restarts() -> None:
     """Zero-one error in per cent of one start and of the best of six."""
-    found = means("restarts", "zero_one")
+    found = means("n_restarts", "zero_one")
     print("| setting | " + " | ".join(SMALL) + " |\n|---|---|---|---|---|")
     for setting in STARTED:
         pairs = [(found[name, setting], found[name, setting + AGAIN]) for name in SMALL]

@@ -71,7 +71,7 @@ def draw_machine(axis: Axes, model: OrdinalSVM, side: np.ndarray, grid: np.ndarr
     regions = model.predict(grid).reshape(SIDE, SIDE)
     axis.imshow(regions, cmap=mpl.colors.ListedColormap(SHADES), extent=(-2, 2, -2, 2),
                 origin="lower", interpolation="nearest", vmin=0, vmax=3)  # fmt: skip
-    score = model.predict_score(grid).reshape(SIDE, SIDE)
+    score = model.predict_latent(grid).reshape(SIDE, SIDE)
     axis.contour(side, side, score, np.unique(model.thresholds_), colors="black",
                  linewidths=1.3, linestyles="-")  # fmt: skip
     axis.contour(side, side, score, np.unique(model.bands_), colors="black",

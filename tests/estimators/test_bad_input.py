@@ -179,7 +179,7 @@ def test_noise_and_tolerance_are_numbers_above_zero(name, value):
 
 @pytest.mark.parametrize(
     ("name", "value", "least"),
-    [("restarts", -1, 0), ("restarts", 1.5, 0), ("restarts", None, 0), ("max_iter", 0, 1),
+    [("n_restarts", -1, 0), ("n_restarts", 1.5, 0), ("n_restarts", None, 0), ("max_iter", 0, 1),
      ("max_iter", "many", 1), ("max_evaluations", 0, 1), ("max_evaluations", 1e3, 1)],
 )  # fmt: skip
 def test_counts_are_whole_numbers(name, value, least):

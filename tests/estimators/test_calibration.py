@@ -19,7 +19,7 @@ def machines(labels=y, **given):
     """A machine of each fold, without a link, and the scores of all rows by each."""
     given = {"calibration_folds": None, "levels": [0, 1, 2], **given}
     found = [OrdinalSVM(**given).fit(X[train], labels[train]) for train, _ in SPLITS]
-    return found, np.array([one.predict_score(X) for one in found])
+    return found, np.array([one.predict_latent(X) for one in found])
 
 
 def test_classifiers_with_a_link_of_their_own_are_known():
@@ -56,7 +56,7 @@ def test_the_link_of_a_fold_is_learnt_from_all_other_rows_and_no_others(monkeypa
         calibrate_from_folds(found[k], scores[k], scores, SPLITS, y, fold=k)
         np.testing.assert_array_equal(seen[-1], y[train])
     whole = OrdinalSVM(calibration_folds=None).fit(X, y)
-    calibrate_from_folds(whole, whole.predict_score(X), scores, SPLITS, y)
+    calibrate_from_folds(whole, whole.predict_latent(X), scores, SPLITS, y)
     np.testing.assert_array_equal(seen[-1], y)
 
 

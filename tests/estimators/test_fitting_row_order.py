@@ -130,7 +130,7 @@ def test_permuted_rows_give_the_same_support_vector_machine_up_to_a_sum(weights)
     assert_array_equal(one.thresholds_, two.thresholds_)
     # Support vectors are listed as they were given, so a score is summed in that order.
     rounding = len(X) * np.finfo(float).eps * np.abs(one.dual_coef_).sum()
-    np.testing.assert_allclose(one.predict_score(X), two.predict_score(X), atol=rounding)
+    np.testing.assert_allclose(one.predict_latent(X), two.predict_latent(X), atol=rounding)
 
 
 @each_weighting
@@ -139,7 +139,7 @@ def test_permuted_rows_give_the_same_ensemble(weights):
     options = {"n_estimators": 5, "calibration_folds": None, "random_state": 0}
     one = OrdinalBoost(**options).fit(X, y, sample_weight=w)
     two = OrdinalBoost(**options).fit(X[turn], y[turn], sample_weight=w[turn])
-    assert_array_equal(one.predict_score(X), two.predict_score(X))
+    assert_array_equal(one.predict_latent(X), two.predict_latent(X))
 
 
 def test_weights_of_copies_are_added_in_an_order_of_their_own():

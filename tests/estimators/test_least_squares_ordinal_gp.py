@@ -124,7 +124,7 @@ def test_the_better_of_two_fixed_starts_is_kept(hyperprior):
 def test_restarts_never_end_lower_and_a_seed_fixes_them(data):
     X, y = data
     few, many, again = (
-        LeastSquaresOrdinalGP(hyperprior=None, restarts=r, random_state=1, n_jobs=j).fit(X, y)
+        LeastSquaresOrdinalGP(hyperprior=None, n_restarts=r, random_state=1, n_jobs=j).fit(X, y)
         for r, j in ((0, None), (4, None), (4, 2))
     )
     assert many.loo_log_score_ >= few.loo_log_score_
@@ -200,7 +200,7 @@ def test_words_with_an_order_of_their_own(data):
      ({"thresholds": [2.0, 1.0, 3.0]}, "thresholds"),
      ({"optimizer": "adam"}, "optimizer='adam' is not known; choose one of"),
      ({"hyperprior": {"slop": 1.0}}, "no parameter called 'slop'.*'slope'"),
-     ({"restarts": -1}, "restarts=-1 must be a whole number, 0 or more")],
+     ({"n_restarts": -1}, "n_restarts=-1 must be a whole number, 0 or more")],
     ids=str,
 )  # fmt: skip
 def test_a_wrong_parameter_is_named_with_what_would_be_right(data, changes, message):

@@ -72,7 +72,7 @@ def test_the_score_is_the_weighted_vote(data, model, learner):
     found = made(model, learner=learner, standardize=False, calibration_folds=None).fit(X, y)
     votes = np.array([value(X) for value in found.learners_])
     assert np.all(np.abs(votes) <= 1)
-    np.testing.assert_allclose(found.predict_score(X), found.weights_ @ votes, atol=1e-12)
+    np.testing.assert_allclose(found.predict_latent(X), found.weights_ @ votes, atol=1e-12)
 
 
 def test_the_mean_loss_starts_where_no_row_is_told_from_another(data):
@@ -85,17 +85,17 @@ def test_the_mean_loss_starts_where_no_row_is_told_from_another(data):
     assert found.train_loss_[-1] == pytest.approx(np.exp(-rho).sum(axis=1).mean())
     ranked = made(MODELS["absolute"], learner="stump").fit(X, y)
     assert ranked.train_loss_[0] == 1.0
-    H = ranked.predict_score(X)
+    H = ranked.predict_latent(X)
     pairs = [np.exp(H[j] - H[i]) for i in range(150) for j in range(150) if y[i] > y[j]]
     assert ranked.train_loss_[-1] == pytest.approx(np.mean(pairs))
 
 
 def test_sigmoids_have_the_length_asked_for_and_trees_the_depth(data):
     X, y = data
-    soft = OrdinalBoost(learner="sigmoid", gamma=2.5, n_estimators=3).fit(X, y)
+    soft = OrdinalBoost(learner="sigmoid", steepness=2.5, n_estimators=3).fit(X, y)
     for value in soft.learners_:
         assert np.hypot(np.linalg.norm(value.w), value.bias) == pytest.approx(2.5)
-    trees = OrdinalBoost(learner="tree", depth=2, n_estimators=3).fit(X, y)
+    trees = OrdinalBoost(learner="tree", max_depth=2, n_estimators=3).fit(X, y)
     assert all(len(value.leaf) == 4 for value in trees.learners_)
 
 
@@ -116,10 +116,10 @@ def test_units_do_not_matter_where_features_are_standardised(data):
     for learner in LEARNERS:
         plain = OrdinalBoost(learner=learner, n_estimators=10).fit(X, y)
         other = OrdinalBoost(learner=learner, n_estimators=10).fit(X * units, y)
-        np.testing.assert_array_equal(other.predict_score(X * units), plain.predict_score(X))
+        np.testing.assert_array_equal(other.predict_latent(X * units), plain.predict_latent(X))
     raw = OrdinalBoost(standardize=False, n_estimators=10).fit(X * units, y)
     scaled = OrdinalBoost(n_estimators=10).fit(X, y)
-    assert np.any(np.abs(raw.predict_score(X * units) - scaled.predict_score(X)) > 1e-3)
+    assert np.any(np.abs(raw.predict_latent(X * units) - scaled.predict_latent(X)) > 1e-3)
 
 
 def test_cuts_of_stumps_are_in_the_units_of_the_features(data):
@@ -132,7 +132,7 @@ def test_cuts_of_stumps_are_in_the_units_of_the_features(data):
 def test_bins_are_for_stumps_and_trees(data):
     X, y = data
     for learner in ("stump", "tree"):
-        few = OrdinalBoost(learner=learner, n_estimators=30, bins=2).fit(X, y)
+        few = OrdinalBoost(learner=learner, n_estimators=30, max_bins=2).fit(X, y)
         cuts = {
             (f, c)
             for value in few.learners_
@@ -152,7 +152,7 @@ def test_a_weight_of_two_is_exactly_the_row_twice(data, model, learner):
     weight = np.arange(150) % 4
     weighted = made(model, learner=learner).fit(X, y, sample_weight=weight)
     copied = made(model, learner=learner).fit(np.repeat(X, weight, 0), np.repeat(y, weight))
-    np.testing.assert_array_equal(weighted.predict_score(X), copied.predict_score(X))
+    np.testing.assert_array_equal(weighted.predict_latent(X), copied.predict_latent(X))
     np.testing.assert_array_equal(weighted.predict_proba(X), copied.predict_proba(X))
 
 
@@ -182,7 +182,7 @@ def test_a_learner_of_scikit_learn_with_chance_in_it_follows_the_seed(data):
     X, y = data
     learner = DecisionTreeClassifier(max_depth=2, splitter="random")
     model = OrdinalBoost(learner=learner, n_estimators=5)
-    one, again = model.fit(X, y).predict_score(X), clone(model).fit(X, y).predict_score(X)
+    one, again = model.fit(X, y).predict_latent(X), clone(model).fit(X, y).predict_latent(X)
     np.testing.assert_array_equal(one, again)
     seeds = [value.function.classifier.random_state for value in model.learners_]
     assert len(set(seeds)) == 5
@@ -297,7 +297,7 @@ def test_probabilities_are_ordered_and_agree_with_the_prediction(data, model):
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     assert np.all(np.diff(found.predict_level_proba(X, cumulative=True), axis=1) >= 0)
     np.testing.assert_array_equal(proba.argmax(axis=1), found.predict(X))
-    own = found.link_.proba(found.predict_score(X))
+    own = found.link_.proba(found.predict_latent(X))
     right = own.argmax(axis=1) == found.predict(X)
     np.testing.assert_allclose(proba[right], own[right], rtol=1e-12)
 
@@ -307,7 +307,7 @@ def test_probabilities_of_new_rows_are_calibrated():
     X = rng.normal(size=(6000, 4))
     y = np.digitize(X[:, 0] - X[:, 1] * X[:, 2] + rng.normal(size=6000), [-1, 0.5])
     model = OrdinalBoost(learner="tree", n_estimators=100).fit(X[:1000], y[:1000])
-    proba = model.link_.proba(model.predict_score(X[1000:]))
+    proba = model.link_.proba(model.predict_latent(X[1000:]))
     for curve in metrics.reliability(y[1000:], proba):
         many = curve.count > 200
         np.testing.assert_allclose(curve.observed[many], curve.predicted[many], atol=0.1)

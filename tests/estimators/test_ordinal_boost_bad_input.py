@@ -95,12 +95,12 @@ def test_weights_that_count_nothing_are_refused(kind, weight, message):
         (OrdinalBoost, {"learner": "svm"}, "learner='svm' is not known; choose one of.*'tree'"),
         (OrdinalBoost, {"n_estimators": 0}, "n_estimators=0 must be a whole number, 1 or more"),
         (OrdinalBoost, {"n_estimators": 1.5}, "n_estimators=1.5 must be a whole number"),
-        (OrdinalBoost, {"gamma": 0}, "gamma=0 must be a number above zero"),
-        (OrdinalBoost, {"depth": 0}, "depth=0 must be a whole number, 1 or more"),
-        (OrdinalBoost, {"depth": 40}, "depth=40 is too deep; 12 is the most"),
+        (OrdinalBoost, {"steepness": 0}, "steepness=0 must be a number above zero"),
+        (OrdinalBoost, {"max_depth": 0}, "max_depth=0 must be a whole number, 1 or more"),
+        (OrdinalBoost, {"max_depth": 40}, "max_depth=40 is too deep; 12 is the most"),
         (OrdinalBoost, {"updates": -1}, "updates=-1 must be a whole number, 1 or more"),
-        (OrdinalBoost, {"bins": 1}, "bins=1 must be a whole number, 2 or more"),
-        (OrdinalBoost, {"bins": 1000}, "bins=1000 is too many; 256 is the most"),
+        (OrdinalBoost, {"max_bins": 1}, "max_bins=1 must be a whole number, 2 or more"),
+        (OrdinalBoost, {"max_bins": 1000}, "max_bins=1000 is too many; 256 is the most"),
         (OrdinalBoost, {"standardize": "yes"}, "standardize='yes' is not known"),
         (OrdinalBoost, {"calibration_folds": 1}, "calibration_folds=1 must be.*2 or more"),
         (OrdinalBoost, {"validation_fraction": 1.0}, "validation_fraction=1.0 must lie betw"),
@@ -162,7 +162,7 @@ def test_too_few_rows_to_hold_out_are_refused():
         fit([[0.0], [1.0], [2.0]], [0, 1, 2], validation_fraction=0.5)
 
 
-METHODS = ["predict", "predict_score", "decision_function", "predict_proba",
+METHODS = ["predict", "predict_latent", "decision_function", "predict_proba",
            "predict_level_proba"]  # fmt: skip
 
 
@@ -221,7 +221,7 @@ def test_two_rows_are_enough(kind, learner):
 def test_features_that_never_vary_leave_the_frequencies_of_the_levels(kind, learner, Z):
     found = fit(Z, kind=kind, learner=learner)
     share = (np.bincount(RANK) + 1 / 3) / (N + 1)
-    own = found.link_.proba(found.predict_score(Z[:1]))[0]
+    own = found.link_.proba(found.predict_latent(Z[:1]))[0]
     np.testing.assert_allclose(own, share, atol=0.01)
     assert len(set(found.predict(Z))) == 1
 

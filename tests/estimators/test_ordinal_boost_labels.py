@@ -54,7 +54,7 @@ def test_the_reversed_order_gives_the_mirror_image():
         model(learner="stump", levels=levels).fit(X, Y) for levels in (LEVELS, LEVELS[::-1])
     )
     np.testing.assert_allclose(down.thresholds_, -up.thresholds_[::-1], atol=1e-9)
-    np.testing.assert_allclose(down.predict_score(X), -up.predict_score(X), atol=1e-9)
+    np.testing.assert_allclose(down.predict_latent(X), -up.predict_latent(X), atol=1e-9)
 
 
 @both
@@ -65,7 +65,7 @@ def test_the_decision_function_of_two_levels_rises_with_the_second_class(kind, l
     score = two.decision_function(X)
     assert score.shape == (N,)
     assert np.all((score > 0) == (two.predict(X) == "low"))
-    beyond = two.predict_score(X) - two.thresholds_[0]
+    beyond = two.predict_latent(X) - two.thresholds_[0]
     np.testing.assert_allclose(score, beyond if levels[1] == "low" else -beyond)
 
 

@@ -48,7 +48,7 @@ def test_the_last_stage_is_the_model(data, model):
     found = clone(model).fit(X, y)
     for staged, whole in [
         (found.staged_predict, found.predict),
-        (found.staged_predict_score, found.predict_score),
+        (found.staged_predict_latent, found.predict_latent),
         (found.staged_decision_function, found.decision_function),
     ]:
         stages = list(staged(X))
@@ -90,16 +90,16 @@ def test_a_warm_start_goes_on_after_a_pickle(data):
     model = made(MODELS["all"], warm_start=True, n_estimators=7).fit(X, y)
     model = pickle.loads(pickle.dumps(model)).set_params(n_estimators=20).fit(X, y)
     long = clone(MODELS["all"]).fit(X, y)
-    np.testing.assert_array_equal(model.predict_score(X), long.predict_score(X))
+    np.testing.assert_array_equal(model.predict_latent(X), long.predict_latent(X))
 
 
 def test_a_warm_start_takes_new_rows_and_keeps_the_scale_of_the_old(data):
     X, y = data
     model = OrdinalBoost(n_estimators=5, warm_start=True).fit(X[:75], y[:75])
-    before = model.weights_, model.predict_score(X)
+    before = model.weights_, model.predict_latent(X)
     model.set_params(n_estimators=10).fit(X[75:] + 1.0, y[75:])
     np.testing.assert_array_equal(model.weights_[:5], before[0])
-    np.testing.assert_array_equal(list(model.staged_predict_score(X))[4], before[1])
+    np.testing.assert_array_equal(list(model.staged_predict_latent(X))[4], before[1])
 
 
 # ------------------------------------------------------------------------------ stopping
@@ -152,7 +152,7 @@ def test_fitting_again_forgets_the_early_stopping(data):
 def test_margins_are_those_of_the_definition(data, model):
     X, y = data
     found = clone(model).fit(X, y)
-    H, theta = found.predict_score(X), found.thresholds_
+    H, theta = found.predict_latent(X), found.thresholds_
     expected = [
         [H[n] - theta[k] if y[n] > k else theta[k] - H[n] for k in range(3)] for n in range(150)
     ]

@@ -181,7 +181,7 @@ def test_at_the_optimum_the_evidence_is_flat(data, inference):
 def test_restarts_never_end_lower_and_a_seed_fixes_them(data):
     X, y = data
     none, some, again, threads = (
-        OrdinalGP(hyperprior=None, restarts=restarts, random_state=1, n_jobs=n_jobs).fit(X, y)
+        OrdinalGP(hyperprior=None, n_restarts=restarts, random_state=1, n_jobs=n_jobs).fit(X, y)
         for restarts, n_jobs in [(0, None), (3, None), (3, 1), (3, 2)]
     )
     assert some.fit_.best.value >= none.fit_.best.value - 1e-9
@@ -195,7 +195,7 @@ def test_restarts_escape_a_bad_start():
     start = Gaussian(400.0)  # so long that the evidence hardly slopes
     prior = {"length_scale": 6.0, "noise": 1.0}
     stuck, freed = (
-        OrdinalGP(start, inference="laplace", hyperprior=prior, restarts=n).fit(X, y)
+        OrdinalGP(start, inference="laplace", hyperprior=prior, n_restarts=n).fit(X, y)
         for n in (0, 6)
     )
     assert freed.fit_.best.value >= stuck.fit_.best.value
@@ -218,9 +218,9 @@ def test_coarse_to_fine_is_deterministic_and_ends_where_the_whole_set_leads():
 def test_equal_calls_give_equal_models_whatever_the_global_seed(data):
     X, y = data
     np.random.seed(0)  # noqa: NPY002  (the global state is what must not matter)
-    first = OrdinalGP(restarts=1).fit(X, y)
+    first = OrdinalGP(n_restarts=1).fit(X, y)
     np.random.seed(1)  # noqa: NPY002
-    second = OrdinalGP(restarts=1).fit(X, y)
+    second = OrdinalGP(n_restarts=1).fit(X, y)
     np.testing.assert_array_equal(first.thresholds_, second.thresholds_)
 
 

@@ -60,8 +60,8 @@ def test_the_score_is_a_sum_of_kernels_at_the_support_vectors(data, constraints)
     X, y = data
     found = machine(constraints, standardize=False, gamma=0.3).fit(X, y)
     K = rbf_kernel(X, X[found.support_], gamma=0.3)
-    np.testing.assert_allclose(found.predict_score(X), K @ found.dual_coef_, atol=1e-10)
-    ranks = rank_from_scores(found.predict_score(X), found.thresholds_)
+    np.testing.assert_allclose(found.predict_latent(X), K @ found.dual_coef_, atol=1e-10)
+    ranks = rank_from_scores(found.predict_latent(X), found.thresholds_)
     np.testing.assert_array_equal(found.predict(X), ranks)
 
 
@@ -69,7 +69,7 @@ def test_rows_off_the_margin_have_no_weight_and_rows_within_pay(data):
     X, y = data
     found = machine("explicit", tol=1e-6).fit(X, y)
     edges = np.concatenate([[-np.inf], found.thresholds_, [np.inf]])
-    score = found.predict_score(X)
+    score = found.predict_latent(X)
     margin = np.minimum(score - edges[y], edges[y + 1] - score)
     away = np.flatnonzero(margin > 1 + 1e-3)
     assert len(away) > 10
@@ -102,7 +102,7 @@ def test_the_sum_of_margins_has_a_score_of_length_one(data):
 def test_the_inverse_of_c_bounds_the_rows_beyond_a_band(data):
     X, y = data
     found = machine("sum-of-margins", C=0.095, tol=1e-6).fit(X, y)
-    score, (low, high) = found.predict_score(X), found.bands_[0]
+    score, (low, high) = found.predict_latent(X), found.bands_[0]
     assert low < high
     beyond = (y == 0) & (score > low + 1e-6)
     assert np.count_nonzero(beyond) <= 10
@@ -115,10 +115,10 @@ def test_features_are_standardised_unless_told_not_to_be(data, constraints):
     X, y = data
     units = 2.0 ** np.array([-10, 0, 17])  # no rounding
     plain, other = machine(constraints).fit(X, y), machine(constraints).fit(X * units, y)
-    np.testing.assert_array_equal(other.predict_score(X * units), plain.predict_score(X))
+    np.testing.assert_array_equal(other.predict_latent(X * units), plain.predict_latent(X))
     if constraints == "implicit":
         raw = machine(constraints, standardize=False).fit(X * units, y)
-        assert np.any(np.abs(raw.predict_score(X * units) - plain.predict_score(X)) > 1e-3)
+        assert np.any(np.abs(raw.predict_latent(X * units) - plain.predict_latent(X)) > 1e-3)
 
 
 # ------------------------------------------------------------------------------ kernels
@@ -130,7 +130,7 @@ def test_a_precomputed_kernel_is_the_kernel(data, constraints):
     K = rbf_kernel(X, gamma=0.4)
     plain = machine(constraints, gamma=0.4, standardize=False, tol=1e-7).fit(X, y)
     given = machine(constraints, kernel="precomputed", tol=1e-7).fit(K, y)
-    np.testing.assert_allclose(given.predict_score(K), plain.predict_score(X), atol=1e-4)
+    np.testing.assert_allclose(given.predict_latent(K), plain.predict_latent(X), atol=1e-4)
     np.testing.assert_allclose(given.thresholds_, plain.thresholds_, atol=1e-4)
     weight = (np.arange(90) % 3 > 0).astype(float)
     part = machine(constraints, kernel="precomputed").fit(K, y, sample_weight=weight)
@@ -153,7 +153,7 @@ def test_kernels_as_functions_and_objects_are_the_named_one(data, kernel):
     plain = machine(gamma=0.125, standardize=False, tol=1e-6).fit(X, y)
     inputs = rbf_kernel(X, gamma=0.125) if isinstance(kernel, kernels.Precomputed) else X
     other = machine(kernel=kernel, standardize=False, tol=1e-6).fit(inputs, y)
-    np.testing.assert_allclose(other.predict_score(inputs), plain.predict_score(X), atol=1e-3)
+    np.testing.assert_allclose(other.predict_latent(inputs), plain.predict_latent(X), atol=1e-3)
 
 
 def test_kernels_of_scikit_learn_that_ours_lack_are_taken_as_they_are(data):
@@ -166,15 +166,15 @@ def test_the_polynomial_is_scikit_learns(data):
     X, y = data
     plain = machine(kernel="polynomial", gamma=0.5, degree=2, standardize=False).fit(X, y)
     K = polynomial_kernel(X, X[plain.support_], degree=2, gamma=0.5, coef0=0.0)
-    np.testing.assert_allclose(plain.predict_score(X), K @ plain.dual_coef_, atol=1e-9)
+    np.testing.assert_allclose(plain.predict_latent(X), K @ plain.dual_coef_, atol=1e-9)
 
 
 def test_gamma_scale_is_scikit_learns(data):
     X, y = data
     scale = machine(standardize=False).fit(X, y)
     number = machine(standardize=False, gamma=1 / (3 * X.var())).fit(X, y)
-    np.testing.assert_allclose(scale.predict_score(X), number.predict_score(X), atol=1e-2)
-    auto, third = (machine(gamma=g).fit(X, y).predict_score(X) for g in ("auto", 1 / 3))
+    np.testing.assert_allclose(scale.predict_latent(X), number.predict_latent(X), atol=1e-2)
+    auto, third = (machine(gamma=g).fit(X, y).predict_latent(X) for g in ("auto", 1 / 3))
     np.testing.assert_array_equal(auto, third)
 
 
@@ -183,14 +183,14 @@ def test_a_small_cache_changes_nothing_but_time(data, constraints):
     X, y = data
     whole = machine(constraints, tol=1e-6).fit(X, y)
     bits = machine(constraints, tol=1e-6, cache_size=1e-3).fit(X, y)
-    np.testing.assert_allclose(bits.predict_score(X), whole.predict_score(X), atol=1e-4)
+    np.testing.assert_allclose(bits.predict_latent(X), whole.predict_latent(X), atol=1e-4)
     np.testing.assert_allclose(bits.predict_proba(X), whole.predict_proba(X), atol=1e-3)
 
 
 def test_a_linear_score_has_weights_of_features(data):
     X, y = data
     found = machine(kernel="linear", standardize=False).fit(X, y)
-    np.testing.assert_allclose(found.predict_score(X), X @ found.coef_)
+    np.testing.assert_allclose(found.predict_latent(X), X @ found.coef_)
     np.testing.assert_allclose(X[found.support_].T @ found.dual_coef_, found.coef_)
     assert not hasattr(found.set_params(kernel="rbf").fit(X, y), "coef_")
 
@@ -204,7 +204,7 @@ def test_a_weight_of_two_is_exactly_the_row_twice(data, constraints):
     weight = np.arange(90) % 4
     weighted = machine(constraints).fit(X, y, sample_weight=weight)
     copied = machine(constraints).fit(np.repeat(X, weight, 0), np.repeat(y, weight))
-    np.testing.assert_array_equal(weighted.predict_score(X), copied.predict_score(X))
+    np.testing.assert_array_equal(weighted.predict_latent(X), copied.predict_latent(X))
     np.testing.assert_array_equal(weighted.predict_proba(X), copied.predict_proba(X))
 
 
@@ -227,7 +227,7 @@ def test_a_class_weight_is_a_weight_of_the_rows(data):
     raw = {"standardize": False, "gamma": 0.5}
     by_class = machine(class_weight=factors, **raw).fit(X, y)
     by_row = machine(**raw).fit(X, y, sample_weight=rows)
-    np.testing.assert_array_equal(by_class.predict_score(X), by_row.predict_score(X))
+    np.testing.assert_array_equal(by_class.predict_latent(X), by_row.predict_latent(X))
 
 
 def test_balanced_classes_weigh_alike(data):
@@ -248,7 +248,7 @@ def test_a_warm_start_ends_where_a_cold_one_does(data, constraints):
     for C in prices:
         cold = machine(constraints, C=C, tol=1e-6, calibration_folds=None).fit(X, y)
         warm.set_params(C=C).fit(X, y)
-        np.testing.assert_allclose(warm.predict_score(X), cold.predict_score(X), atol=1e-4)
+        np.testing.assert_allclose(warm.predict_latent(X), cold.predict_latent(X), atol=1e-4)
         np.testing.assert_allclose(warm.thresholds_, cold.thresholds_, atol=1e-4)
 
 
@@ -259,7 +259,7 @@ def test_a_warm_start_saves_steps_and_forgets_other_data(data):
     assert warm.fit(X, y).n_iter_ == 1
     other = warm.fit(X[::2], y[::2])
     fresh = OrdinalSVM(C=10.0, calibration_folds=None).fit(X[::2], y[::2])
-    np.testing.assert_array_equal(other.predict_score(X), fresh.predict_score(X))
+    np.testing.assert_array_equal(other.predict_latent(X), fresh.predict_latent(X))
     assert steps > 1
 
 
@@ -272,7 +272,7 @@ def test_labels_may_be_text_with_a_stated_order(data, constraints):
     ranks = np.minimum(y, 2)
     plain = machine(constraints).fit(X, ranks)
     named = machine(constraints, levels=LEVELS).fit(X, np.array(LEVELS)[ranks])
-    np.testing.assert_array_equal(named.predict_score(X), plain.predict_score(X))
+    np.testing.assert_array_equal(named.predict_latent(X), plain.predict_latent(X))
     assert named.levels_.tolist() == LEVELS
     assert named.classes_.tolist() == sorted(LEVELS)
     np.testing.assert_array_equal(named.predict(X), np.array(LEVELS)[plain.predict(X)])
@@ -303,14 +303,14 @@ def test_a_level_never_seen_keeps_its_place_and_is_never_predicted(data, constra
     assert found.predict_level_proba(X).shape == (90, 8)
     if constraints in ("explicit", "fixed-margin"):
         plain = machine(constraints).fit(X, y)
-        np.testing.assert_array_equal(found.predict_score(X), plain.predict_score(X))
+        np.testing.assert_array_equal(found.predict_latent(X), plain.predict_latent(X))
 
 
 def test_a_gap_between_levels_is_paid_for_under_implicit_constraints(data):
     X, y = data
     once = machine(C=2.0, standardize=False, gamma=0.5).fit(X, y > 1)
     gap = machine(levels=range(3), standardize=False, gamma=0.5).fit(X, 2 * (y > 1))
-    np.testing.assert_array_equal(gap.predict_score(X), once.predict_score(X))
+    np.testing.assert_array_equal(gap.predict_latent(X), once.predict_latent(X))
 
 
 # ------------------------------------------------------------------------------ probabilities

@@ -65,4 +65,4 @@ def test_collapsed_bands_are_diagnosed():
     model = OrdinalSVM(10.0, "linear", constraints="sum-of-margins", calibration_folds=None)
     with pytest.warns(UserWarning, match="bands between levels collapsed.*Use a smaller C"):
         model.fit(X, y)
-    assert np.all(np.isfinite(model.predict_score(X)))
+    assert np.all(np.isfinite(model.predict_latent(X)))

@@ -366,7 +366,7 @@ def test_given_covariances_serve_as_items(study):
 
 
 def test_restarts_do_not_find_less(study, fitted):
-    again = PreferenceGP(study.X, restarts=2, random_state=1, n_jobs=2)
+    again = PreferenceGP(study.X, n_restarts=2, random_state=1, n_jobs=2)
     again.fit(study.pairs[:M], study.answers[:M])
     assert again.fit_.best.value >= fitted.fit_.best.value - 1e-3
 

@@ -189,7 +189,9 @@ def test_weights_of_classes_keep_the_names_of_the_levels(data):
     words = OrdinalSVM(class_weight={"mid": 3.0}, calibration_folds=None, levels=LEVELS)
     ranks = OrdinalSVM(class_weight={1: 3.0}, calibration_folds=None).fit(X, rank)
     vote = VotingClassifier([("one", words)]).fit(X, y)
-    np.testing.assert_array_equal(vote.estimators_[0].predict_score(X), ranks.predict_score(X))
+    np.testing.assert_array_equal(
+        vote.estimators_[0].predict_latent(X), ranks.predict_latent(X)
+    )
 
 
 @pytest.mark.filterwarnings(ALLOWED)
@@ -199,7 +201,7 @@ def test_a_warm_start_goes_on_from_codes(data):
     grown = OrdinalBoost(n_estimators=3, calibration_folds=None, warm_start=True, levels=LEVELS)
     grown.fit(X, codes).set_params(n_estimators=6).fit(X, codes)
     whole = OrdinalBoost(n_estimators=6, calibration_folds=None).fit(X, rank)
-    np.testing.assert_array_equal(grown.predict_score(X), whole.predict_score(X))
+    np.testing.assert_array_equal(grown.predict_latent(X), whole.predict_latent(X))
 
 
 # ------------------------------------------------------------------------------ refusals

@@ -30,7 +30,7 @@ def test_predictions_are_rounded_half_up_and_clipped():
     X = np.array([[-3.0], [0.49], [0.5], [1.5], [2.4], [99.0]])
     model = RoundedRegressor(Given()).fit(X, [0, 0, 1, 1, 2, 2])
     np.testing.assert_array_equal(model.predict(X), [0, 0, 1, 2, 2, 2])
-    np.testing.assert_array_equal(model.predict_rank(X), X[:, 0])
+    np.testing.assert_array_equal(model.predict_latent(X), X[:, 0])
 
 
 def test_ranks_and_not_labels_are_fitted(data):
@@ -38,7 +38,7 @@ def test_ranks_and_not_labels_are_fitted(data):
     far = np.array([-7.0, 1.0, 10.0, 1000.0])[y]
     model = RoundedRegressor(LinearRegression()).fit(X, far)
     plain = LinearRegression().fit(X, y)
-    np.testing.assert_allclose(model.predict_rank(X), plain.predict(X))
+    np.testing.assert_allclose(model.predict_latent(X), plain.predict(X))
     assert set(model.predict(X)) <= set(far)
 
 
@@ -100,7 +100,7 @@ def test_weights_go_to_the_regressor_or_are_refused(data):
     weights = np.linspace(0.1, 2.0, len(y))
     model = RoundedRegressor(Ridge()).fit(X, y, sample_weight=weights)
     plain = Ridge().fit(X, y, sample_weight=weights)
-    np.testing.assert_allclose(model.predict_rank(X), plain.predict(X))
+    np.testing.assert_allclose(model.predict_latent(X), plain.predict(X))
     with pytest.raises(ValueError, match="KNeighborsRegressor takes no sample weights; leave"):
         RoundedRegressor(KNeighborsRegressor()).fit(X, y, sample_weight=weights)
     with pytest.raises(ValueError, match="takes no sample weights"):

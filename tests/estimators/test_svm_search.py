@@ -77,7 +77,7 @@ def test_the_final_fit_is_that_of_the_point_chosen(data):
     X, y = data
     search = OrdinalSVMCV(cv=3, **SMALL).fit(X, y)
     plain = OrdinalSVM(search.C_, gamma=search.gamma_, calibration_folds=None).fit(X, y)
-    np.testing.assert_allclose(search.predict_score(X), plain.predict_score(X), rtol=1e-12)
+    np.testing.assert_allclose(search.predict_latent(X), plain.predict_latent(X), rtol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly"])

@@ -89,7 +89,7 @@ def test_two_processes_find_what_one_does(problem, name):
 class FixedScore(OrdinalSVM):
     """A machine whose score is the first feature, whatever the labels were."""
 
-    def predict_score(self, X):
+    def predict_latent(self, X):
         return np.asarray(X, dtype=float)[:, 0]
 
 

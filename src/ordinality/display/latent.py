@@ -107,7 +107,7 @@ class LatentDisplay:
         Parameters
         ----------
         estimator : estimator or Pipeline
-            Fitted; with ``predict_latent`` or ``predict_score``.
+            Fitted; with ``predict_latent``.
         X : array-like or frame of shape (n, d)
             Rows that say where the data lie.
         y : array-like of shape (n,), default=None
@@ -286,12 +286,12 @@ def _span(values: np.ndarray, resolution: int) -> np.ndarray:
 
 def _latent(estimator: Any, rows: Any) -> tuple[np.ndarray, np.ndarray | None]:
     model, X = final(estimator), transformed(estimator, rows)
-    if hasattr(model, "predict_latent"):
-        mean, variance = model.predict_latent(X)
-        return mean, np.sqrt(variance)
-    if hasattr(model, "predict_score") and hasattr(model, "thresholds_"):
-        return model.predict_score(X), None
-    raise TypeError(
-        f"{type(model).__name__} has no latent function; LatentDisplay wants a Gaussian "
-        "process, an ensemble or a support vector machine for ordered labels."
-    )
+    if not (hasattr(model, "predict_latent") and hasattr(model, "thresholds_")):
+        raise TypeError(
+            f"{type(model).__name__} has no latent function; LatentDisplay takes a Gaussian "
+            "process, an ensemble or a support vector machine for ordered labels."
+        )
+    latent = model.predict_latent(X)
+    if isinstance(latent, tuple):
+        return latent[0], np.sqrt(latent[1])
+    return latent, None

@@ -65,7 +65,7 @@ class Learner:
 
     hyperprior: Any
     optimizer: str | None
-    restarts: int
+    n_restarts: int
     max_evaluations: int
     random_state: Any
     n_jobs: int | None
@@ -77,7 +77,7 @@ class Learner:
 
     def _starts(self, problem: Any, rng: np.random.Generator) -> list[np.ndarray]:
         """Where learning starts besides the problem's own theta."""
-        return scattered(problem, self.restarts, rng)
+        return scattered(problem, self.n_restarts, rng)
 
     def _learn(self, problem: Any, coarse_to_fine: bool) -> Fit[Any]:
         """Search for the best parameters; what cannot be computed at their start is refused."""

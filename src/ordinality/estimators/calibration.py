@@ -257,7 +257,7 @@ def level_order(y: np.ndarray, groups: np.ndarray, rng: np.random.Generator) -> 
 class ScoredClassifier(SometimesProbabilistic):
     """An ordinal classifier with a score and thresholds, and perhaps a link for probabilities.
 
-    Subclasses have `predict_score`, and in ``fit`` set ``thresholds_`` and call `_learn_link`.
+    Subclasses have `predict_latent`, and in ``fit`` set ``thresholds_`` and call `_learn_link`.
     """
 
     calibration_folds: int | None
@@ -279,15 +279,15 @@ class ScoredClassifier(SometimesProbabilistic):
         -------
         y : ndarray of shape (n,)
         """
-        ranks = _levels.rank_from_scores(self.predict_score(X), self.thresholds_)
+        ranks = _levels.rank_from_scores(self.predict_latent(X), self.thresholds_)
         return self._order.decode(ranks)
 
-    def predict_score(self, X: Any) -> np.ndarray:
+    def predict_latent(self, X: Any) -> np.ndarray:
         """The score that the thresholds cut."""
         raise NotImplementedError
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores as scikit-learn expects them; see `predict_score` for the score itself.
+        """Scores as scikit-learn expects them; see `predict_latent` for the score itself.
 
         Parameters
         ----------
@@ -301,7 +301,7 @@ class ScoredClassifier(SometimesProbabilistic):
             would have. Largest for the class predicted. With two levels the score beyond the
             threshold, positive for ``classes_[1]``.
         """
-        return self._decision(self.predict_score(X), self.thresholds_)
+        return self._decision(self.predict_latent(X), self.thresholds_)
 
     def _decision(self, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         edges = np.concatenate([[-np.inf], thresholds, [np.inf]])
@@ -317,7 +317,7 @@ class ScoredClassifier(SometimesProbabilistic):
         return getattr(self, "link_", self.calibration_folds) is not None
 
     def _level_proba(self, X: Any) -> np.ndarray:
-        scores = self.predict_score(X)
+        scores = self.predict_latent(X)
         assert self.link_ is not None  # or `available_if` had not let anybody in
         ranks = _levels.rank_from_scores(scores, self.thresholds_)
         return agreeing(self.link_.proba(scores), ranks)

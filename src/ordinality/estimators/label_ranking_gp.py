@@ -90,7 +90,7 @@ class LabelRankingModel(LabelRanker, Learner, BaseEstimator):
             optimizer=("lbfgs", None),
         )
         check_positive(self, "noise", "tol")
-        check_whole(self, restarts=0, max_iter=1, max_evaluations=1)
+        check_whole(self, n_restarts=0, max_iter=1, max_evaluations=1)
 
     def _inputs(self) -> str:
         """What the kernel takes; a wrong kernel is for `fit` to refuse."""
@@ -224,7 +224,7 @@ class LabelRankingGP(LabelRankingModel):
         Whether features are shifted and scaled to unit spread first.
     optimizer : {"lbfgs", None}, default="lbfgs"
         None keeps kernel, noise and tie width as given.
-    restarts : int, default=0
+    n_restarts : int, default=0
         Further starts, drawn around the first; the best is kept.
     tol : float, default=1e-6
         Tolerance of the inference engine.
@@ -290,7 +290,7 @@ class LabelRankingGP(LabelRankingModel):
         hyperprior: Any = "weak",
         standardize: bool = True,
         optimizer: str | None = "lbfgs",
-        restarts: int = 0,
+        n_restarts: int = 0,
         tol: float = 1e-6,
         max_iter: int = 200,
         max_evaluations: int = 150,
@@ -308,7 +308,7 @@ class LabelRankingGP(LabelRankingModel):
         self.hyperprior = hyperprior
         self.standardize = standardize
         self.optimizer = optimizer
-        self.restarts = restarts
+        self.n_restarts = n_restarts
         self.tol = tol
         self.max_iter = max_iter
         self.max_evaluations = max_evaluations

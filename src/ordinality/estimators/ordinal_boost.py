@@ -64,7 +64,7 @@ class MarginMixin:
     """Margins, margin errors and bounds of a fitted `ThresholdedEnsemble`."""
 
     learner: Any
-    depth: int
+    max_depth: int
     ensemble_: Ensemble
     levels_: np.ndarray
     thresholds_: np.ndarray
@@ -166,7 +166,7 @@ class MarginMixin:
         rho, ranks = self._margins(X, y, normalized=True)
         if vc_dimension is None:
             vc_dimension = boost_learners.vc_dimension(
-                self.learner, self.n_features_in_, self.depth
+                self.learner, self.n_features_in_, self.max_depth
             )
         n, K = len(rho), len(self.levels_)
         d_hat = int(vc_dimension) + K - 1
@@ -183,7 +183,7 @@ class MarginMixin:
 
     def _margins(self, X: Any, y: Any, normalized: bool) -> tuple[np.ndarray, np.ndarray]:
         """Margins (n, K - 1) and ranks (n,)."""
-        scores = self.predict_score(X)
+        scores = self.predict_latent(X)
         check_consistent_length(scores, y)
         ranks = self._order.encode(y)
         rho = _margins.margins(scores, self.thresholds_, ranks)
@@ -191,7 +191,7 @@ class MarginMixin:
             rho /= _margins.normaliser(self.ensemble_.alphas, self.thresholds_) or 1.0
         return rho, ranks
 
-    def predict_score(self, X: Any) -> np.ndarray:
+    def predict_latent(self, X: Any) -> np.ndarray:
         raise NotImplementedError
 
 
@@ -270,10 +270,10 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
 
     learner: Any
     n_estimators: int
-    gamma: float
-    depth: int
+    steepness: float
+    max_depth: int
     updates: int
-    bins: int | None
+    max_bins: int | None
     standardize: bool
     validation_fraction: Any
     patience: int
@@ -313,14 +313,14 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
             self._begin(rows)
         rows = replace(rows, X=self._scaled(rows.X))
         coach = trainer(
-            self.learner, len(rows), self.gamma, self.depth, self.updates, self.bins
+            self.learner, len(rows), self.steepness, self.max_depth, self.updates, self.max_bins
         )
         with one_pool(len(rows)):
             self._grow(rows, coach, before)
             self._calibrate(rows, coach)
         return self
 
-    def predict_score(self, X: Any) -> np.ndarray:
+    def predict_latent(self, X: Any) -> np.ndarray:
         """The vote, ``H(x) = sum_t weights_[t] learners_[t](x)``, which the thresholds cut.
 
         Parameters
@@ -349,8 +349,8 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
         for scores, thresholds in self._stages(X):
             yield self._order.decode(_levels.rank_from_scores(scores, thresholds))
 
-    def staged_predict_score(self, X: Any) -> Iterator[np.ndarray]:
-        """The vote after each round; the last is that of `predict_score`.
+    def staged_predict_latent(self, X: Any) -> Iterator[np.ndarray]:
+        """The vote after each round; the last is that of `predict_latent`.
 
         Parameters
         ----------
@@ -403,16 +403,16 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
     def _check_parameters(self) -> None:
         check_learner(self.learner)
         check_choices(self, standardize=(True, False), warm_start=(True, False))
-        check_positive(self, "gamma")
-        check_whole(self, n_estimators=1, depth=1, updates=1, patience=1)
-        if self.depth > _DEEPEST:
-            raise ValueError(f"depth={self.depth} is too deep; {_DEEPEST} is the most.")
+        check_positive(self, "steepness")
+        check_whole(self, n_estimators=1, max_depth=1, updates=1, patience=1)
+        if self.max_depth > _DEEPEST:
+            raise ValueError(f"max_depth={self.max_depth} is too deep; {_DEEPEST} is the most.")
         if self.calibration_folds is not None:
             check_whole(self, calibration_folds=2)
-        if self.bins is not None:
-            check_whole(self, bins=2)
-            if self.bins > 256:
-                raise ValueError(f"bins={self.bins} is too many; 256 is the most.")
+        if self.max_bins is not None:
+            check_whole(self, max_bins=2)
+            if self.max_bins > 256:
+                raise ValueError(f"max_bins={self.max_bins} is too many; 256 is the most.")
         if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
             raise ValueError(f"tol={self.tol!r} must be a number, zero or more.")
         fraction = self.validation_fraction
@@ -550,13 +550,13 @@ class OrdinalBoost(ThresholdedEnsemble):
         of +1 and -1.
     n_estimators : int, default=200
         Rounds.
-    gamma : float, default=4.0
+    steepness : float, default=4.0
         Steepness of sigmoids.
-    depth : int, default=3
+    max_depth : int, default=3
         Cuts on the way to a leaf of a tree, at most 12.
     updates : int, default=200
         Line searches for each perceptron or sigmoid.
-    bins : int, default=None
+    max_bins : int, default=None
         For stumps and trees: cuts are looked for between so many bins of equal frequency, 2 to
         256. None: stumps try every cut up to 50,000 distinct rows and 256 bins above, trees
         use 256.
@@ -624,7 +624,7 @@ class OrdinalBoost(ThresholdedEnsemble):
     twice. Rows that agree in all features share a fold, so that the probabilities are those of
     rows not met before. Where the link holds another level to be more probable than the one
     that `predict` gives, `predict_proba` lends the latter as much; ``link_.proba`` of
-    `predict_score` is the link's own word.
+    `predict_latent` is the link's own word.
 
     References
     ----------
@@ -650,10 +650,10 @@ class OrdinalBoost(ThresholdedEnsemble):
         *,
         learner: Any = "perceptron",
         n_estimators: int = 200,
-        gamma: float = 4.0,
-        depth: int = 3,
+        steepness: float = 4.0,
+        max_depth: int = 3,
         updates: int = 200,
-        bins: int | None = None,
+        max_bins: int | None = None,
         standardize: bool = True,
         calibration_folds: int | None = 5,
         validation_fraction: float | None = None,
@@ -668,10 +668,10 @@ class OrdinalBoost(ThresholdedEnsemble):
         self.margins = margins
         self.learner = learner
         self.n_estimators = n_estimators
-        self.gamma = gamma
-        self.depth = depth
+        self.steepness = steepness
+        self.max_depth = max_depth
         self.updates = updates
-        self.bins = bins
+        self.max_bins = max_bins
         self.standardize = standardize
         self.calibration_folds = calibration_folds
         self.validation_fraction = validation_fraction
@@ -715,15 +715,16 @@ class RankBoost(ThresholdedEnsemble):
     badly each pair is ordered so far; thresholds with the least error on the training rows cut
     the finished vote. They have no say in which functions are chosen, and in the paper it
     predicts worse than `OrdinalBoost`; it is for comparison, and for when the order of rows is
-    what is wanted (`predict_score`).
+    what is wanted (`predict_latent`).
 
     Parameters
     ----------
     thresholding : {"absolute", "zero-one"}, default="absolute"
         Error of the training rows that the thresholds minimise; also the one that early
         stopping watches.
-    learner, n_estimators, gamma, depth, updates, bins, standardize, calibration_folds, \
-validation_fraction, patience, tol, warm_start, levels, random_state, n_jobs, verbose
+    learner, n_estimators, steepness, max_depth, updates, max_bins, standardize, \
+calibration_folds, validation_fraction, patience, tol, warm_start, levels, random_state, n_jobs, \
+verbose
         As for `OrdinalBoost`.
 
     Attributes
@@ -757,10 +758,10 @@ feature_importances_, link_, ensemble_
         *,
         learner: Any = "perceptron",
         n_estimators: int = 200,
-        gamma: float = 4.0,
-        depth: int = 3,
+        steepness: float = 4.0,
+        max_depth: int = 3,
         updates: int = 200,
-        bins: int | None = None,
+        max_bins: int | None = None,
         standardize: bool = True,
         calibration_folds: int | None = 5,
         validation_fraction: float | None = None,
@@ -775,10 +776,10 @@ feature_importances_, link_, ensemble_
         self.thresholding = thresholding
         self.learner = learner
         self.n_estimators = n_estimators
-        self.gamma = gamma
-        self.depth = depth
+        self.steepness = steepness
+        self.max_depth = max_depth
         self.updates = updates
-        self.bins = bins
+        self.max_bins = max_bins
         self.standardize = standardize
         self.calibration_folds = calibration_folds
         self.validation_fraction = validation_fraction

@@ -56,7 +56,7 @@ class OrdinalGP(GaussianProcessClassifier):
         Whether features are shifted and scaled to unit spread first.
     optimizer : {"lbfgs", None}, default="lbfgs"
         None keeps kernel, noise and thresholds as given.
-    restarts : int, default=0
+    n_restarts : int, default=0
         Further starts, drawn around the first; the best is kept.
     coarse_to_fine : bool, default=True
         Learn on growing subsets first when there are more than about 400 rows. Deterministic
@@ -130,7 +130,7 @@ class OrdinalGP(GaussianProcessClassifier):
         hyperprior: Any = "weak",
         standardize: bool = True,
         optimizer: str | None = "lbfgs",
-        restarts: int = 0,
+        n_restarts: int = 0,
         coarse_to_fine: bool = True,
         decision: str = "mode",
         levels: Any = None,
@@ -150,7 +150,7 @@ class OrdinalGP(GaussianProcessClassifier):
         self.hyperprior = hyperprior
         self.standardize = standardize
         self.optimizer = optimizer
-        self.restarts = restarts
+        self.n_restarts = n_restarts
         self.coarse_to_fine = coarse_to_fine
         self.decision = decision
         self.levels = levels
@@ -196,7 +196,7 @@ class OrdinalGP(GaussianProcessClassifier):
             coarse_to_fine=(True, False),
         )
         check_positive(self, "noise", "tol")
-        check_whole(self, restarts=0, max_iter=1, max_evaluations=1)
+        check_whole(self, n_restarts=0, max_iter=1, max_evaluations=1)
 
     def _default_kernel(self, d: int) -> Kernel:
         return Gaussian(np.sqrt(d))

@@ -113,7 +113,7 @@ class SupportVectorClassifier(ScoredClassifier):
         self._warn_of_search(cost)
         return self
 
-    def predict_score(self, X: Any) -> np.ndarray:
+    def predict_latent(self, X: Any) -> np.ndarray:
         """The score that the thresholds cut, ``sum_i dual_coef_[i] k(x, X[support_[i]])``.
 
         Parameters

@@ -205,7 +205,7 @@ class PreferenceModel(Learner, ClassifierMixin, BaseEstimator):
             ties=(True, False),
         )
         check_positive(self, "noise", "tol")
-        check_whole(self, grades=1, restarts=0, max_iter=1, max_evaluations=1)
+        check_whole(self, grades=1, n_restarts=0, max_iter=1, max_evaluations=1)
 
     def _read_items(self, pairs: Any, rated: Any) -> Catalogue:
         """The items; how many are named matters only if nothing else tells their number."""
@@ -440,7 +440,7 @@ class PreferenceGP(PreferenceModel):
         The labels of ratings in order, lowest first. None: the order they carry, else sorted.
     optimizer : {"lbfgs", None}, default="lbfgs"
         None keeps kernel, noise and thresholds as given.
-    restarts : int, default=0
+    n_restarts : int, default=0
         Further starts, drawn around the first; the best is kept.
     tol : float, default=1e-6
         Tolerance of the inference engine.
@@ -508,7 +508,7 @@ class PreferenceGP(PreferenceModel):
         standardize: bool = True,
         levels: Any = None,
         optimizer: str | None = "lbfgs",
-        restarts: int = 0,
+        n_restarts: int = 0,
         tol: float = 1e-6,
         max_iter: int = 200,
         max_evaluations: int = 150,
@@ -528,7 +528,7 @@ class PreferenceGP(PreferenceModel):
         self.standardize = standardize
         self.levels = levels
         self.optimizer = optimizer
-        self.restarts = restarts
+        self.n_restarts = n_restarts
         self.tol = tol
         self.max_iter = max_iter
         self.max_evaluations = max_evaluations

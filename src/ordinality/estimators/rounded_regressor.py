@@ -110,10 +110,10 @@ class RoundedRegressor(SometimesProbabilistic):
         y : ndarray of shape (n,)
         """
         # Rounded half up: NumPy rounds half to even, which would favour every other level.
-        ranks = np.floor(self.predict_rank(X) + 0.5)
+        ranks = np.floor(self.predict_latent(X) + 0.5)
         return self._order.decode(np.clip(ranks, 0, len(self.levels_) - 1).astype(int))
 
-    def predict_rank(self, X: Any) -> np.ndarray:
+    def predict_latent(self, X: Any) -> np.ndarray:
         """The regressor's own prediction, a number on the scale of the ranks 0 .. K - 1.
 
         Parameters

@@ -51,7 +51,7 @@ def _ask(model: Any, last: Any, rows: Any) -> None:
     if model is last and ranks_labels:
         _expect(model.scores(rows), (n, labels))
     if model is last and hasattr(last, "regressor_"):
-        _expect(model.predict_rank(rows), (n,))
+        _expect(model.predict_latent(rows), (n,))
 
 
 def _expect(found: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -111,7 +111,7 @@ def level_proba(solver: Pipeline, frame: Any) -> np.ndarray:
 
 def level_scores(solver: Pipeline, frame: Any) -> np.ndarray:
     """Scores of rows of a table, for models that cut a score into levels."""
-    scores: np.ndarray = solver[-1].predict_score(solver[:-1].transform(frame))
+    scores: np.ndarray = solver[-1].predict_latent(solver[:-1].transform(frame))
     return scores
 
 
