@@ -723,8 +723,8 @@ class RankBoost(ThresholdedEnsemble):
         Error of the training rows that the thresholds minimise; also the one that early
         stopping watches.
     learner, n_estimators, steepness, max_depth, updates, max_bins, standardize, \
-calibration_folds, validation_fraction, patience, tol, warm_start, levels, random_state, n_jobs, \
-verbose
+calibration_folds, validation_fraction, patience, tol, warm_start, levels, random_state, \
+n_jobs, verbose
         As for `OrdinalBoost`.
 
     Attributes
