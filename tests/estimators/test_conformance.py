@@ -79,7 +79,14 @@ def data():
 # ------------------------------------------------------------------------------ the checks
 
 
-@parametrize_with_checks(every_estimator())
+NO_WEIGHTS = {"check_class_weight_classifiers": "its default regressor takes no sample weights"}
+
+
+def expected_failures(estimator):
+    return NO_WEIGHTS if repr(estimator) == "RoundedRegressor()" else {}
+
+
+@parametrize_with_checks(every_estimator(), expected_failed_checks=expected_failures)
 def test_every_estimator_passes_every_check_of_scikit_learn(estimator, check):
     check(estimator)
 

@@ -12,7 +12,7 @@ from ordinality import (
     OrdinalSVM,
     PreferenceGP,
 )
-from ordinality.estimators.fitting import Rows, canonical_order
+from ordinality.estimators.fitting import DistinctRows, canonical_order
 from ordinality.kernels import Correlation, Precomputed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -145,7 +145,7 @@ def test_permuted_rows_give_the_same_ensemble(weights):
 def test_weights_of_copies_are_added_in_an_order_of_their_own():
     X, y, w = np.zeros((3, 1)), np.zeros(3, dtype=int), np.array([1.0, 1e-16, 1e-16])
     turns = ([0, 1, 2], [1, 0, 2], [1, 2, 0])
-    totals = [Rows.of(X[t], y[t], w[t]).weights for t in turns]
+    totals = [DistinctRows.of(X[t], y[t], w[t]).weights for t in turns]
     assert_array_equal(totals, np.full((3, 1), 1e-16 + 1e-16 + 1.0))
 
 

@@ -126,9 +126,12 @@ def test_parameters_that_mean_nothing_are_refused(kind, changes, message):
     ("learner", "message"),
     [
         (LogisticRegression, r"the class LogisticRegression; pass LogisticRegression\(\)"),
-        (LinearRegression(), r"learner=LinearRegression\(\) is no classifier; choose one of"),
-        (3, "learner=3 is no classifier"),
-        (None, "learner=None is no classifier"),
+        (
+            LinearRegression(),
+            r"learner=LinearRegression\(\) is not a classifier; choose one of",
+        ),
+        (3, "learner=3 is not a classifier"),
+        (None, "learner=None is not a classifier"),
     ],
     ids=["class", "regressor", "number", "None"],
 )

@@ -44,7 +44,7 @@ def test_settings_that_mean_nothing_are_refused(data, changes, message):
 
 
 def test_what_is_no_kernel_is_refused(data):
-    with pytest.raises(TypeError, match="kernel=3 is no kernel; pass one of"):
+    with pytest.raises(TypeError, match="kernel=3 is not a kernel; pass one of"):
         OrdinalSVM(kernel=3).fit(*data)
     with pytest.raises(TypeError, match=r"the class Gaussian; pass Gaussian\(\)"):
         OrdinalSVM(kernel=kernels.Gaussian).fit(*data)
@@ -53,7 +53,7 @@ def test_what_is_no_kernel_is_refused(data):
 
 
 def test_a_run_cut_short_says_so_and_what_to_do(data):
-    with pytest.warns(ConvergenceWarning, match="after 3 steps .* Raise max_iter, or lower C"):
+    with pytest.warns(ConvergenceWarning, match="in 3 steps: .* Raise max_iter, lower C"):
         found = OrdinalSVM(C=10.0, max_iter=3, calibration_folds=None).fit(*data)
     assert not found.converged_
     assert found.n_iter_ == 3
@@ -63,6 +63,6 @@ def test_collapsed_bands_are_diagnosed():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.integers(0, 3, size=60)
     model = OrdinalSVM(10.0, "linear", constraints="sum-of-margins", calibration_folds=None)
-    with pytest.warns(UserWarning, match="bands between levels collapsed.*Use a smaller C"):
+    with pytest.warns(UserWarning, match="bands between levels have no width.*Use a smaller C"):
         model.fit(X, y)
     assert np.all(np.isfinite(model.predict_latent(X)))

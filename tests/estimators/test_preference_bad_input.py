@@ -165,7 +165,7 @@ def test_a_model_that_has_learnt_nothing_says_so(ask):
 
 
 def test_an_engine_cut_short_is_reported():
-    with pytest.warns(ConvergenceWarning, match="ep stopped after 1 iterations"):
+    with pytest.warns(ConvergenceWarning, match="ep did not converge in 1 iterations"):
         model = PreferenceGP(X, inference="ep", max_iter=1, optimizer=None).fit(PAIRS, ANSWERS)
     assert not model.converged_
 

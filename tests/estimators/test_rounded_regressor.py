@@ -111,7 +111,7 @@ def test_weights_go_to_the_regressor_or_are_refused(data):
     "wrong", ["ridge", Ridge, LogisticRegression(), 3], ids=lambda v: str(v)[:12]
 )
 def test_what_is_no_regressor_is_refused_with_what_would_be(data, wrong):
-    with pytest.raises(TypeError, match="is no regressor; pass an instance of one, such as"):
+    with pytest.raises(TypeError, match="is not a regressor; pass an instance, such as"):
         RoundedRegressor(wrong).fit(*data)
 
 

@@ -140,7 +140,10 @@ def test_other_scores_can_be_searched_for(data, scoring):
     ("changes", "message"),
     [
         ({"scoring": "accuracy"}, "no score named 'accuracy'; choose one of mae"),
-        ({"scoring": "rps"}, "scoring='rps' is one of probabilities, which a search has not"),
+        (
+            {"scoring": "rps"},
+            "scoring='rps' needs probabilities, which the search does not compute",
+        ),
         ({"log_C": 3}, r"log_C=3 must be two whole numbers.*such as \(-3, 3\)"),
         ({"log_kappa": (1, 0)}, r"log_kappa=\(1, 0\) must be two whole numbers"),
         ({"cv": 1}, "cv=1 must be a whole number, 2 or more"),

@@ -1,9 +1,13 @@
-"""What the Gaussian-process estimators share: scaling, learning, the latent function."""
+"""What the Gaussian-process estimators share.
+
+`Scaling` standardises features, `Learner` searches the free parameters of an objective, and
+`GaussianProcessClassifier` fits and predicts ordered labels with a latent function.
+"""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +25,12 @@ from .fitting import atomic, canonical_order, check_weights, first_copies, rows_
 from .threads import one_pool, thread_map
 
 __all__ = ["GaussianProcessClassifier", "Learner", "Scaling"]
+
+# A row of weight w is rounded by eps w in the criterion, and its site is w times as sharp as
+# others: above this weight that is why an engine does not converge.
+_HEAVY = 1e6
+
+_BATCH = 2000  # rows predicted at once: bounds the memory for their covariances
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,17 +61,8 @@ class Scaling:
         return (X - self.centre) / self.spread
 
 
-# ----------------------------------------------------------------
-# What estimators with free parameters share: the prior, the search, and what to say of it.
-
-
-# A row of weight w is rounded by eps w in the criterion, and its site is w times as sharp as
-# others: from here on that, not the number of iterations, is why an engine does not settle.
-_HEAVY = 1e6
-
-
 class Learner:
-    """An estimator that maximises a criterion over the free parameters of a problem."""
+    """An estimator that maximises a criterion over the free parameters of an objective."""
 
     hyperprior: Any
     optimizer: str | None
@@ -80,18 +81,18 @@ class Learner:
         return scattered(problem, self.n_restarts, rng)
 
     def _learn(self, problem: Any, coarse_to_fine: bool) -> Fit[Any]:
-        """Search for the best parameters; what cannot be computed at their start is refused."""
+        """Search for the best parameters; refuse data for which the start has no value."""
         try:
             return self._searched(problem, coarse_to_fine)
         except FloatingPointError as wrong:
             most = float(np.max(problem.weights))
             if most <= _HEAVY:
                 raise ValueError(
-                    f"the model cannot be computed where learning starts: {wrong}"
+                    f"the criterion cannot be computed at the starting parameters: {wrong}"
                 ) from wrong
             raise ValueError(
-                f"sample weights reach {most:.1e}, and that many copies of a row leave no "
-                "digits for anything else; divide the weights by their mean."
+                f"sample weights reach {most:.1e}, too large for double precision; divide the "
+                "weights by their mean."
             ) from wrong
 
     def _searched(self, problem: Any, coarse_to_fine: bool) -> Fit[Any]:
@@ -119,6 +120,15 @@ class Learner:
             tell.end()
         return found
 
+    def _criterion_at(
+        self, theta: Any, eval_gradient: bool, **changes: Any
+    ) -> float | tuple[float, np.ndarray]:
+        """The criterion without its prior at theta, with its gradient if wanted."""
+        fit, theta = self._at(theta)
+        with one_pool(len(fit.problem.y)):
+            found = replace(fit.problem, prior=None, **changes).evaluate(theta)
+        return (found.value, found.gradient) if eval_gradient else found.value
+
     def _at(self, theta: Any) -> tuple[Fit[Any], np.ndarray]:
         """The fit, and a checked theta (its own if None)."""
         check_is_fitted(self)
@@ -134,13 +144,13 @@ class Learner:
         advice = "Raise max_iter or tol, or try inference='laplace'."
         if np.max(weights) > _HEAVY:
             advice = (
-                f"Sample weights reach {np.max(weights):.1e}, and that many copies of a row "
-                "leave too few digits for the others: divide the weights by their mean "
-                f"({np.mean(weights):.2g}), and look for errors in the largest."
+                f"Sample weights reach {np.max(weights):.1e}, which leaves too few digits for "
+                f"the other rows: divide the weights by their mean ({np.mean(weights):.2g}), "
+                "and check the largest for errors."
             )
         warnings.warn(
-            f"{inference} stopped after {a.n_iter} iterations: residual {a.residual:.1e} is "
-            f"above tol={tol:.0e}. The model is usable but its evidence is approximate. "
+            f"{inference} did not converge in {a.n_iter} iterations: residual {a.residual:.1e} "
+            f"is above tol={tol:.0e}. The model is usable but its evidence is approximate. "
             f"{advice}",
             ConvergenceWarning,
             stacklevel=stacklevel,
@@ -148,26 +158,19 @@ class Learner:
 
     def _warn_of_cut_search(self, criterion: str) -> None:
         warnings.warn(
-            f"learning stopped after {self.fit_.n_evaluations} evaluations while {criterion} "
-            "was still rising; the best model found is kept. Raise max_evaluations, or start "
-            "from a better kernel.",
+            f"the search stopped after {self.fit_.n_evaluations} evaluations while {criterion} "
+            "was still increasing; the best parameters found are kept. Raise max_evaluations, "
+            "or start from a better kernel.",
             ConvergenceWarning,
             stacklevel=5,
         )
 
 
-# ----------------------------------------------------------------
-# What the Gaussian-process classifiers share: scaling, learning, the latent function.
-
-
-_BATCH = 2000  # rows predicted at once: bounds the memory for their covariances
-
-
 class GaussianProcessClassifier(Learner, OrdinalClassifier):
-    """A latent function with a Gaussian-process prior, and thresholds that cut it.
+    """A latent function with a Gaussian-process prior, cut into levels by thresholds.
 
-    Subclasses check their parameters (`_check_parameters`), state the problem (`_problem`),
-    make what predicts (`_predictor`) and say if something did not settle.
+    Subclasses check their parameters, state the objective, keep the result and warn where
+    something did not converge.
     """
 
     kernel: Any
@@ -190,6 +193,7 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         Returns
         -------
         self : object
+            The fitted estimator.
         """
         self._check_parameters()
         inputs = self._inputs()
@@ -212,13 +216,14 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         self._scaling = Scaling.of(Z, weights[kept]) if scaled else Scaling.none(d)
         Z = Z if inputs == "gram" else self._scaling(Z)
         kernel.check(Z.shape[1])
-        problem = self._problem(Z, ranks, weights[kept], kernel.prepared(Z))
-        fit = self._learn(problem, self.coarse_to_fine)
+        weights = weights[kept] * self._class_factors(ranks, weights[kept])[ranks]
+        objective = self._objective(Z, ranks, weights, kernel.prepared(Z))
+        fit = self._learn(objective, self.coarse_to_fine)
         with one_pool(len(Z)):
-            self._settle(fit)
-            copies = first_copies(Z, ranks, weights[kept])
-            self.loo_proba_ = self._leave_one_out(X, kept, copies)
-        self._warn_unless_settled()
+            left_out = self._keep(fit)
+            copies = first_copies(Z, ranks, weights)
+            self.loo_proba_ = self._leave_one_out(X, kept, copies, left_out)
+        self._warn_unless_converged()
         return self
 
     def predict_latent(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -227,11 +232,14 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Rows to predict.
 
         Returns
         -------
-        mean, variance : ndarray of shape (n,)
-            On the scale of ``thresholds_``.
+        mean : ndarray of shape (n,)
+            Posterior mean, on the scale of ``thresholds_``.
+        variance : ndarray of shape (n,)
+            Posterior variance.
         """
         check_is_fitted(self)
         kernel = self.kernel_
@@ -251,6 +259,7 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Rows to predict.
 
         Returns
         -------
@@ -270,26 +279,31 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         tags.input_tags.allow_nan = inputs == "ratings"
         return tags
 
-    # What subclasses say.
-
     def _check_parameters(self) -> None:
         raise NotImplementedError
 
     def _default_kernel(self, d: int) -> Kernel:
         raise NotImplementedError
 
-    def _problem(
+    def _objective(
         self, Z: np.ndarray, ranks: np.ndarray, weights: np.ndarray, kernel: Kernel
     ) -> Any:
         raise NotImplementedError
 
-    def _settle(self, fit: Fit[Any]) -> None:
-        """Keep what was found, as far as it is the same for all."""
+    def _keep(self, fit: Fit[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Keep what was learnt; return the moments of f at each row without that row."""
+        raise NotImplementedError
+
+    def _warn_unless_converged(self) -> None:
+        raise NotImplementedError
+
+    def _keep_latent(self, fit: Fit[Any]) -> None:
+        """Keep what all have: kernel, thresholds, relevance."""
         self.fit_ = fit
         self.kernel_ = fit.kernel
         self.thresholds_ = fit.likelihood.thresholds
         self.relevance_ = self.kernel_.feature_relevance(self.n_features_in_)
-        with np.errstate(divide="ignore"):  # nothing of a feature: an infinite length
+        with np.errstate(divide="ignore"):  # a feature without relevance: infinite length
             self.length_scale_ = self._scaling.spread / np.sqrt(self.relevance_)
         self.n_iter_ = fit.n_evaluations
 
@@ -297,17 +311,8 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         """Moments of the predictor as moments on the scale of the thresholds."""
         return mean, variance
 
-    def _left_out(self) -> tuple[np.ndarray, np.ndarray]:
-        """Moments of the latent function at each training row without that row."""
-        raise NotImplementedError
-
-    def _warn_unless_settled(self) -> None:
-        raise NotImplementedError
-
-    # The rest is the same for all.
-
     def _inputs(self) -> str:
-        """What the kernel takes; a wrong kernel is for `fit` to refuse."""
+        """What the kernel takes; `fit` refuses a wrong kernel."""
         try:
             return "features" if self.kernel is None else translate(self.kernel).inputs
         except (TypeError, ValueError):
@@ -319,12 +324,18 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
     def _scaled(self, X: np.ndarray, inputs: str) -> np.ndarray:
         return X[:, self._kept] if inputs == "gram" else self._scaling(X)
 
-    def _leave_one_out(self, X: np.ndarray, kept: np.ndarray, copies: np.ndarray) -> np.ndarray:
-        """Probabilities of every row without itself; rows of weight zero were never in."""
+    def _leave_one_out(
+        self,
+        X: np.ndarray,
+        kept: np.ndarray,
+        copies: np.ndarray,
+        moments: tuple[np.ndarray, np.ndarray],
+    ) -> np.ndarray:
+        """Probabilities of every row without itself; rows of weight zero were not used."""
         self._kept = kept
         proba = np.empty((len(X), len(self.levels_)))
         # Copies of a row differ by rounding, and which is which depends on the order given.
-        proba[kept] = self.fit_.likelihood.proba(*self._left_out())[copies]
+        proba[kept] = self.fit_.likelihood.proba(*moments)[copies]
         out = np.setdiff1d(np.arange(len(X)), kept)
         if len(out):
             seen = X[np.ix_(out, kept)] if self._inputs() == "gram" else X[out]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,20 +15,109 @@ from sklearn.utils.validation import check_is_fitted
 from .. import levels as _levels
 from ..scales import order_to_state
 
-__all__ = ["OrdinalClassifier", "SometimesProbabilistic"]
+__all__ = ["OrdinalClassifier", "decided"]
+
+_RULES = ("mode", "median", "mean")
 
 
 class OrdinalClassifier(ClassifierMixin, BaseEstimator):
     """A classifier whose labels have an order.
 
-    Subclasses have parameters ``levels`` and ``decision`` and a method ``_level_proba``; in
-    ``fit`` they call ``_learn_levels``. Fitted to codes of text levels, as some tools of
-    scikit-learn assign them, a model predicts codes: ``classes_`` holds them sorted and
-    ``levels_`` in order of level.
+    Subclasses have parameters ``levels``, ``decision`` and ``class_weight`` and a method
+    ``_level_proba``; in ``fit`` they call `_learn_levels` and `_class_factors`. Fitted to codes
+    of text levels, as some tools of scikit-learn assign them, a model predicts codes:
+    ``classes_`` holds them sorted and ``levels_`` in order of level.
     """
 
     levels: Any
-    decision: str
+    decision: Any
+    class_weight: Any
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Level of each row, by the rule ``decision`` from the probabilities of the levels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            DistinctRows to predict.
+
+        Returns
+        -------
+        y : ndarray of shape (n,)
+            Predicted labels.
+        """
+        ranks = decided(self.predict_level_proba(X), self.decision)
+        return self._order.decode(ranks)
+
+    @available_if(lambda self: self._has_proba())
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each label, columns in the order of ``classes_`` (sorted).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            DistinctRows to predict.
+
+        Returns
+        -------
+        proba : ndarray of shape (n, K)
+            Probabilities; `predict_level_proba` has the columns in order of level.
+        """
+        return self.predict_level_proba(X)[:, self._order.columns]
+
+    @available_if(lambda self: self._has_proba())
+    def predict_level_proba(self, X: Any, *, cumulative: bool = False) -> np.ndarray:
+        """Probability of each level, columns in the order of ``levels_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            DistinctRows to predict.
+        cumulative : bool, default=False
+            Probability of each level *or a lower one* instead.
+
+        Returns
+        -------
+        proba : ndarray of shape (n, K)
+            Probabilities, lowest level first.
+        """
+        check_is_fitted(self)
+        proba = self._level_proba(X)
+        return np.minimum(np.cumsum(proba, axis=1), 1.0) if cumulative else proba
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # scikit-learn's accuracy check uses blobs whose classes lie in no order.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _has_proba(self) -> bool:
+        """Whether there are probabilities; where not, their methods do not exist."""
+        return True
+
+    def _level_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the levels in order, shape (n, K)."""
+        raise NotImplementedError
+
+    def _check_decision(self) -> None:
+        """Refuse a rule that is neither a known name nor a matrix of costs."""
+        rule = self.decision
+        if isinstance(rule, str) or rule is None:
+            if rule not in _RULES:
+                raise ValueError(
+                    f"decision={rule!r} is not known; choose one of {list(_RULES)}, or pass a "
+                    "matrix of costs (true level, predicted level)."
+                )
+            return
+        try:
+            cost = np.asarray(rule, dtype=np.float64)
+        except (TypeError, ValueError):
+            cost = np.empty(0)
+        if cost.ndim != 2 or cost.shape[0] != cost.shape[1] or not np.all(np.isfinite(cost)):
+            raise ValueError(
+                f"decision={rule!r} is not a matrix of costs; pass finite numbers of shape "
+                f"(K, K), rows true and columns predicted levels, or one of {list(_RULES)}."
+            )
 
     def _learn_levels(self, y: Any, given: Any) -> np.ndarray:
         """Find the order of the labels, warn of what was assumed, return the ranks of `y`.
@@ -39,6 +129,11 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
             warnings.warn(_guessed(order.levels.tolist()), UserWarning, stacklevel=4)
         if order.source == "coded" and np.any(order.levels != order.classes):
             warnings.warn(_coded(_levels.as_labels(self.levels)), UserWarning, stacklevel=4)
+        if not isinstance(self.decision, str) and len(self.decision) != order.n_levels:
+            raise ValueError(
+                f"decision is a matrix of {len(self.decision)} rows, but there are "
+                f"{order.n_levels} levels: {order.levels.tolist()}."
+            )
         self._order = order
         self.levels_ = order.levels
         self.classes_ = order.classes
@@ -51,66 +146,48 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
             return _levels.resolve(y, self.levels)
         return replace(_levels.resolve(y, codes), source="coded")
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Most probable level of each row, or the median one (``decision``).
+    def _class_factors(self, ranks: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """What ``class_weight`` multiplies the weight of a row of each level by, shape (K,)."""
+        factors, given = np.ones(len(self.levels_)), self.class_weight
+        if given is None:
+            return factors
+        if isinstance(given, str) and given == "balanced":
+            total = np.bincount(ranks, weights, len(factors))
+            seen = total > 0
+            factors[seen] = weights.sum() / (np.count_nonzero(seen) * total[seen])
+            return factors
+        if not isinstance(given, dict):
+            raise ValueError(
+                f"class_weight={given!r} is not known; pass 'balanced', None, or a dict "
+                "{label: weight}."
+            )
+        # As stated: `levels_` holds their codes where a tool has recoded the labels.
+        names = self.levels_ if self.levels is None else np.asarray(self.levels)
+        for label, weight in given.items():
+            at = np.flatnonzero(names == label)
+            if not len(at):
+                raise ValueError(
+                    f"class_weight names {label!r}, which is not one of the labels "
+                    f"{names.tolist()}."
+                )
+            if not (isinstance(weight, Real) and 0 < float(weight) < np.inf):
+                raise ValueError(
+                    f"class_weight[{label!r}]={weight!r} must be a number above zero; drop "
+                    "rows with sample_weight 0."
+                )
+            factors[at] = float(weight)
+        return factors
 
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
 
-        Returns
-        -------
-        y : ndarray of shape (n,)
-        """
-        proba = self.predict_level_proba(X)
-        if self.decision == "median":
-            ranks = np.argmax(np.cumsum(proba, axis=1) >= 0.5, axis=1)
-        else:
-            ranks = np.argmax(proba, axis=1)
-        return self._order.decode(ranks)
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of each label, columns in the order of ``classes_`` (sorted).
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        proba : ndarray of shape (n, K)
-
-        See Also
-        --------
-        predict_level_proba : columns in order of level.
-        """
-        return self.predict_level_proba(X)[:, self._order.columns]
-
-    def predict_level_proba(self, X: Any, *, cumulative: bool = False) -> np.ndarray:
-        """Probability of each level, columns in the order of ``levels_``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        cumulative : bool, default=False
-            Probability of each level *or a lower one* instead.
-
-        Returns
-        -------
-        proba : ndarray of shape (n, K)
-        """
-        check_is_fitted(self)
-        proba = self._level_proba(X)
-        return np.minimum(np.cumsum(proba, axis=1), 1.0) if cumulative else proba
-
-    def _level_proba(self, X: Any) -> np.ndarray:
-        raise NotImplementedError
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # scikit-learn's accuracy check uses blobs whose classes lie in no order.
-        tags.classifier_tags.poor_score = True
-        return tags
+def decided(proba: np.ndarray, rule: Any) -> np.ndarray:
+    """Ranks that a rule predicts from probabilities of the levels, shape (n, K)."""
+    if not isinstance(rule, str):  # cost[i, j] of predicting level j where level i is true
+        return np.argmin(proba @ np.asarray(rule, dtype=np.float64), axis=1)
+    if rule == "median":
+        return np.argmax(np.cumsum(proba, axis=1) >= 0.5, axis=1)
+    if rule == "mean":  # rounded half up: NumPy rounds half to even
+        return np.floor(proba @ np.arange(proba.shape[1]) + 0.5).astype(np.int64)
+    return np.argmax(proba, axis=1)
 
 
 def _guessed(labels: list[str]) -> str:
@@ -131,43 +208,3 @@ def _coded(labels: np.ndarray) -> str:
         f"read as scikit-learn's tools assign them, by sorted label: {read}. If you numbered "
         "the labels yourself, 0 for the lowest, leave `levels` out."
     )
-
-
-class SometimesProbabilistic(OrdinalClassifier):
-    """An ordinal classifier with probabilities only where its parameters provide them.
-
-    Subclasses say by ``_has_proba`` whether they do; where not, the methods do not exist.
-    """
-
-    def _has_proba(self) -> bool:
-        raise NotImplementedError
-
-    @available_if(lambda self: self._has_proba())
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Probability of each label, columns in the order of ``classes_`` (sorted).
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-
-        Returns
-        -------
-        proba : ndarray of shape (n, K)
-        """
-        return super().predict_proba(X)
-
-    @available_if(lambda self: self._has_proba())
-    def predict_level_proba(self, X: Any, *, cumulative: bool = False) -> np.ndarray:
-        """Probability of each level, columns in the order of ``levels_``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        cumulative : bool, default=False
-            Probability of each level *or a lower one* instead.
-
-        Returns
-        -------
-        proba : ndarray of shape (n, K)
-        """
-        return super().predict_level_proba(X, cumulative=cumulative)

@@ -1,4 +1,4 @@
-"""A support vector machine among the levels that were seen: its terms, score and thresholds."""
+"""What the support vector machines share: training, thresholds, the choice of a kernel."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ __all__ = [
     "train",
 ]
 
+
+NAMES = ("rbf", "linear", "poly", "polynomial", "precomputed")
 
 _NO_WIDTH = 1e-8  # ten times what the solver may leave where the best bands have no width
 
@@ -106,7 +108,7 @@ class Machine:
         """Train at a price C, from an earlier solution at another if there is one."""
         before = None if start is None else start.solution
         if before is not None and not self.terms.hinge:
-            # What is shared out is fixed, so that prices can only rise.
+            # A start is feasible only if no multiplier exceeds its new bound.
             before = before if np.all(before.alpha <= C * self.terms.upper) else None
         found = train(self.terms.scaled(C), rows, before, **limits)
         return self._cut(found, float(np.max(rows.diag)))
@@ -118,7 +120,7 @@ class Machine:
             low, high = b - 1.0, b + 1.0
         else:
             square = float(found.beta @ found.scores)
-            # Narrower bands than this part of the longest row are what the tolerance leaves.
+            # Bands narrower than this share of the longest row are due to the tolerance.
             collapsed = not square > _NO_WIDTH * longest * self.terms.n_nodes
             length = 1.0 if collapsed else np.sqrt(square)
             low, high = b[::2] / length, b[1::2] / length
@@ -130,16 +132,6 @@ class Machine:
         """What lies between levels that were seen, for the thresholds between all levels."""
         edges = np.concatenate([[-np.inf], b, [np.inf]])
         return edges[np.searchsorted(self.seen, np.arange(self.n_levels - 1), side="right")]
-
-
-# ----------------------------------------------------------------
-# Kernels of the support vector machines: by name, by function, or as objects.
-#
-# Nothing is learnt, so all that counts is the matrix between two sets of rows and its
-# diagonal.
-
-
-NAMES = ("rbf", "linear", "poly", "polynomial", "precomputed")
 
 
 def chosen(
@@ -162,7 +154,7 @@ def chosen(
     if callable(kernel):
         return Function(kernel)
     raise TypeError(
-        f"kernel={kernel!r} is no kernel; pass one of {list(NAMES)}, a function (X, Y) -> "
+        f"kernel={kernel!r} is not a kernel; pass one of {list(NAMES)}, a function (X, Y) -> "
         "matrix, or a kernel object of ordinality.kernels or scikit-learn."
     )
 
@@ -185,16 +177,12 @@ def gamma_of(gamma: Any, X: np.ndarray, weights: np.ndarray) -> float:
         return 1.0 / d
     entries = np.broadcast_to(weights[:, None], X.shape)
     variance = np.average((X - np.average(X, weights=entries)) ** 2, weights=entries)
-    # Nothing varies: any number will do.
+    # All entries are equal: any number will do.
     return 1.0 / (d * float(variance)) if variance > 0 else 1.0
 
 
-# ----------------------------------------------------------------
-# What the support vector machines of comparisons share: parameters and training.
-
-
 class ComparisonMachine(BaseEstimator):
-    """What the two share: a machine with one hinge term for each comparison and no bias."""
+    """A machine with one hinge term for each comparison and no bias."""
 
     C: float
     kernel: Any
@@ -222,7 +210,7 @@ class ComparisonMachine(BaseEstimator):
         return int(self.cache_size * 2**20)
 
     def _solve(self, weights: np.ndarray, rows: KernelRows) -> Solution:
-        """Train, keep the report, and warn if it did not settle."""
+        """Train, keep the report, and warn if the solver did not converge."""
         log = FitLog(self)
         with one_pool(len(rows)):
             found = train(
@@ -234,13 +222,13 @@ class ComparisonMachine(BaseEstimator):
         self.n_support_ = int(np.count_nonzero(found.beta))
         self.n_iter_, self.converged_ = max(1, found.report.n_steps), found.report.converged
         log.stage(
-            "%d comparisons, %d steps of the solver: %d matter",
+            "%d comparisons, %d steps of the solver: %d support vectors",
             *(len(rows), self.n_iter_, self.n_support_),
         )
         if not self.converged_:
             warnings.warn(
-                f"training stopped after {self.n_iter_} steps with comparisons still off by "
-                f"{found.report.violation:.1e}, tol being {self.tol:g}. Raise max_iter, or "
+                f"the solver did not converge in {self.n_iter_} steps: violation "
+                f"{found.report.violation:.1e} is above tol={self.tol:g}. Raise max_iter, "
                 "lower C or gamma, or scale the features.",
                 ConvergenceWarning,
                 stacklevel=4,

@@ -38,7 +38,7 @@ def check_learner(learner: Any) -> None:
         )
     if not (isinstance(learner, BaseEstimator) and is_classifier(learner)):
         raise TypeError(
-            f"learner={learner!r} is no classifier; choose one of {list(NAMES)}, or pass a "
+            f"learner={learner!r} is not a classifier; choose one of {list(NAMES)}, or pass a "
             "scikit-learn classifier that takes sample weights."
         )
     if not has_fit_parameter(learner, "sample_weight"):
@@ -49,14 +49,16 @@ def check_learner(learner: Any) -> None:
         )
 
 
-def trainer(learner: Any, n: int, gamma: float, depth: int, updates: int, bins: Any) -> Trainer:
-    """The workshop's trainer for a checked learner and `n` rows."""
+def trainer(
+    learner: Any, n: int, steepness: float, depth: int, updates: int, bins: Any
+) -> Trainer:
+    """Trainer of a checked learner for `n` rows."""
     if not isinstance(learner, str):
         return Foreign(Election(learner))
     if learner == "perceptron":
         return Perceptron(int(updates))
     if learner == "sigmoid":
-        return Sigmoid(float(gamma), int(updates))
+        return Sigmoid(float(steepness), int(updates))
     if learner == "tree":
         return Tree(int(depth), 256 if bins is None else int(bins))
     if bins is None and n > _EXACT:

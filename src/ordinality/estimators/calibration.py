@@ -29,9 +29,9 @@ from sklearn.utils import gen_batches
 from .. import levels as _levels
 from ..gp.likelihoods import Ordinal
 from ..levels import thresholds_to_free
-from .base_ordinal import SometimesProbabilistic
+from .base_ordinal import OrdinalClassifier
 from .fit_log import FitLog
-from .fitting import Rows
+from .fitting import DistinctRows
 from .threads import thread_map
 
 __all__ = [
@@ -114,7 +114,7 @@ def learn_link(
     """
     weights = np.ones(len(y)) if weights is None else weights
     known = np.isfinite(scores)
-    # Rows without a score count like the invented one: for the frequencies.
+    # DistinctRows without a score count like the invented one: for the frequencies.
     blank = np.bincount(y[~known], weights[~known], n_levels) + 1.0 / n_levels
     s, y, weights = scores[known], y[known], weights[known]
     centre, spread = _moments(s, weights)
@@ -250,14 +250,12 @@ def level_order(y: np.ndarray, groups: np.ndarray, rng: np.random.Generator) -> 
     return np.lexsort((rng.random(len(first)), y[first]))
 
 
-# ----------------------------------------------------------------
-# What classifiers that cut a score by thresholds share: predictions and probabilities.
-
-
-class ScoredClassifier(SometimesProbabilistic):
+class ScoredClassifier(OrdinalClassifier):
     """An ordinal classifier with a score and thresholds, and perhaps a link for probabilities.
 
     Subclasses have `predict_latent`, and in ``fit`` set ``thresholds_`` and call `_learn_link`.
+    The probabilities are such that the most probable level is the one whose thresholds enclose
+    the score, so ``decision="mode"`` needs no link.
     """
 
     calibration_folds: int | None
@@ -267,18 +265,20 @@ class ScoredClassifier(SometimesProbabilistic):
     link_: OrdinalLink | None
 
     def predict(self, X: Any) -> np.ndarray:
-        """Level between whose thresholds the score falls.
-
-        By score alone: the probabilities, which are calibrated apart, have no part in it.
+        """Level whose thresholds enclose the score, or another ``decision`` by probabilities.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Rows to predict.
 
         Returns
         -------
         y : ndarray of shape (n,)
+            Predicted labels.
         """
+        if not (isinstance(self.decision, str) and self.decision == "mode"):
+            return super().predict(X)
         ranks = _levels.rank_from_scores(self.predict_latent(X), self.thresholds_)
         return self._order.decode(ranks)
 
@@ -292,14 +292,15 @@ class ScoredClassifier(SometimesProbabilistic):
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Rows to predict.
 
         Returns
         -------
         scores : ndarray of shape (n,) or (n, K)
             For each class (in the order of ``classes_``) how far the score lies inside its
             interval, negative outside: the smaller of the two margins that a row of that class
-            would have. Largest for the class predicted. With two levels the score beyond the
-            threshold, positive for ``classes_[1]``.
+            would have. Largest for the class that ``decision="mode"`` predicts. With two levels
+            the score minus the threshold, positive for ``classes_[1]``.
         """
         return self._decision(self.predict_latent(X), self.thresholds_)
 
@@ -313,18 +314,26 @@ class ScoredClassifier(SometimesProbabilistic):
         inside = inside[:, self._order.columns]
         return 0.5 * (inside[:, 1] - inside[:, 0]) if inside.shape[1] == 2 else inside
 
+    def _check_decision(self) -> None:
+        super()._check_decision()
+        if self.calibration_folds is None and np.any(np.asarray(self.decision) != "mode"):
+            raise ValueError(
+                f"decision={self.decision!r} needs probabilities; set calibration_folds, or "
+                "use decision='mode'."
+            )
+
     def _has_proba(self) -> bool:
         return getattr(self, "link_", self.calibration_folds) is not None
 
     def _level_proba(self, X: Any) -> np.ndarray:
         scores = self.predict_latent(X)
-        assert self.link_ is not None  # or `available_if` had not let anybody in
+        assert self.link_ is not None  # `available_if` hides this method otherwise
         ranks = _levels.rank_from_scores(scores, self.thresholds_)
         return agreeing(self.link_.proba(scores), ranks)
 
     def _learn_link(
         self,
-        rows: Rows,
+        rows: DistinctRows,
         whole: Callable[[], np.ndarray],
         fit_score: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
         rng: np.random.Generator,

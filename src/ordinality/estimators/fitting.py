@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 __all__ = [
-    "Rows",
+    "DistinctRows",
     "atomic",
     "canonical_order",
     "check_choices",
@@ -82,7 +82,7 @@ def rows_of(y: Any, checked: np.ndarray, kept: np.ndarray) -> Any:
 
 
 # ----------------------------------------------------------------
-# Rows in an order of their own, so that a fit does not depend on how they were given.
+# DistinctRows in an order of their own, so that a fit does not depend on how they were given.
 
 
 def canonical_order(X: np.ndarray, *ties: np.ndarray, gram: bool = False) -> np.ndarray:
@@ -106,7 +106,7 @@ def first_copies(X: np.ndarray, *ties: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class DistinctRows:
     """Distinct rows, sorted; how often each was seen is its weight.
 
     A fit from these depends neither on the order of the rows given, nor on whether one was
@@ -120,7 +120,7 @@ class Rows:
     first: np.ndarray  # (n,), where the first copy of each was among the rows given
 
     @classmethod
-    def of(cls, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Rows:
+    def of(cls, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> DistinctRows:
         """Sort the rows and merge those that agree in features and level."""
         order, moved, new = _runs(X, y, weights)
         total = np.bincount(np.cumsum(new) - 1, weights[order])
@@ -136,10 +136,10 @@ class Rows:
         places[order] = np.cumsum(new) - 1
         return places
 
-    def take(self, index: np.ndarray) -> Rows:
+    def take(self, index: np.ndarray) -> DistinctRows:
         """Some of the rows, in the order of `index`."""
         parts = (self.X, self.y, self.weights, self.groups, self.first)
-        return Rows(*(part[index] for part in parts))
+        return DistinctRows(*(part[index] for part in parts))
 
     def __len__(self) -> int:
         return len(self.y)

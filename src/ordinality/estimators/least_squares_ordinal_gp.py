@@ -15,7 +15,6 @@ from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
 from .base_gp import GaussianProcessClassifier
 from .fitting import check_choices, check_positive, check_whole
-from .threads import one_pool
 
 __all__ = ["LeastSquaresOrdinalGP"]
 
@@ -54,9 +53,14 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
     coarse_to_fine : bool, default=True
         Learn on growing subsets first when there are more than about 400 rows. Deterministic
         for a given ``random_state``.
-    decision : {"mode", "median"}, default="mode"
-        Prediction: the most probable level (least zero-one error) or the median one (least
-        absolute error).
+    decision : {"mode", "median", "mean"} or array-like of shape (K, K), default="mode"
+        How `predict` chooses a level: the most probable (least zero-one error), the median
+        (least absolute error), the rounded mean of the ranks (least squared error), or the one
+        of least expected cost, where entry (i, j) is the cost of predicting level j when level
+        i is true.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of labels, ``{label: weight}``, by which the weights of their rows are
+        multiplied; "balanced" gives every level the same total weight.
     levels : array-like of shape (K,), default=None
         The labels in order, lowest first. None: the order `y` carries, else sorted.
     max_evaluations : int, default=150
@@ -93,6 +97,7 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
     length_scale_ : ndarray of shape (d,)
         The same as a distance in the units of each feature.
     converged_ : bool
+        Whether the search met its tolerance.
     n_iter_ : int
         Evaluations of the leave-one-out score on all rows.
 
@@ -127,7 +132,8 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
         optimizer: str | None = "lbfgs",
         n_restarts: int = 0,
         coarse_to_fine: bool = True,
-        decision: str = "mode",
+        decision: Any = "mode",
+        class_weight: Any = None,
         levels: Any = None,
         max_evaluations: int = 150,
         random_state: Any = None,
@@ -144,6 +150,7 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
         self.n_restarts = n_restarts
         self.coarse_to_fine = coarse_to_fine
         self.decision = decision
+        self.class_weight = class_weight
         self.levels = levels
         self.max_evaluations = max_evaluations
         self.random_state = random_state
@@ -157,7 +164,7 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
 
         Parameters
         ----------
-        theta : array-like, default=None
+        theta : array-like of shape (p,), default=None
             ``[kernel_.theta, log noise, -log slope, thresholds[0], log diff(thresholds)]``;
             None is the fit.
         eval_gradient : bool, default=False
@@ -167,36 +174,35 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
         -------
         value : float
             Eq. 11 of the paper with its sign reversed: larger is better.
-        gradient : ndarray, only if ``eval_gradient``
+        gradient : ndarray of the shape of theta
+            Only if ``eval_gradient``.
         """
-        fit, theta = self._at(theta)
-        with one_pool(len(fit.problem.y)):
-            found = replace(fit.problem, prior=None).evaluate(theta)
-        return (found.value, found.gradient) if eval_gradient else found.value
+        return self._criterion_at(theta, eval_gradient)
 
     def _check_parameters(self) -> None:
         check_choices(
             self,
             optimizer=("lbfgs", None),
-            decision=("mode", "median"),
             standardize=(True, False),
             coarse_to_fine=(True, False),
         )
+        self._check_decision()
         check_positive(self, "noise", "slope")
         check_whole(self, n_restarts=0, max_evaluations=1)
 
     def _default_kernel(self, d: int) -> Kernel:
         return 1.0 * Gaussian(np.sqrt(d))
 
-    def _problem(
+    def _objective(
         self, Z: np.ndarray, ranks: np.ndarray, weights: np.ndarray, kernel: Kernel
     ) -> LeastSquares:
         K = len(self.levels_)
         start = np.arange(K - 1) + 0.5 if self.thresholds is None else self.thresholds
         likelihood = Ordinal(_levels.check_thresholds(start, K), 1.0 / float(self.slope))
         centre = 0.5 * (K - 1)
-        problem = LeastSquares(Z, ranks, weights, kernel, float(self.noise), likelihood, centre)
-        return replace(problem, prior=self._prior(problem))
+        noise = float(self.noise)
+        objective = LeastSquares(Z, ranks, weights, kernel, noise, likelihood, centre)
+        return replace(objective, prior=self._prior(objective))
 
     def _starts(self, problem: LeastSquares, rng: np.random.Generator) -> list[np.ndarray]:
         """The paper's fixed start beside ours, then random ones."""
@@ -208,21 +214,19 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
         published = Ordinal(problem.centre - 1.0 + 2.0 / K * np.arange(K - 1), 1.0)
         return [replace(problem, noise=1.0, likelihood=published).theta, *random]
 
-    def _settle(self, fit: Fit[LeastSquares]) -> None:
-        super()._settle(fit)
+    def _keep(self, fit: Fit[LeastSquares]) -> tuple[np.ndarray, np.ndarray]:
+        self._keep_latent(fit)
         _, self.noise_, likelihood = fit.problem.model(fit.best.theta)
         self.slope_ = 1.0 / likelihood.noise
         self.predictor_ = fit.problem.predictor(fit.best.theta)
         self.loo_log_score_ = fit.best.criterion
         self.converged_ = fit.converged
+        return fit.best.mean, fit.best.var
 
     def _latent(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # The link was learnt on the variance of a noisy rank, so it is used on one.
         return mean + self.fit_.problem.centre, variance + self.noise_**2
 
-    def _left_out(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.fit_.best.mean, self.fit_.best.var
-
-    def _warn_unless_settled(self) -> None:
+    def _warn_unless_converged(self) -> None:
         if not self.fit_.converged:
             self._warn_of_cut_search("the leave-one-out score")

@@ -13,17 +13,16 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import levels as _levels
-from ..boosting import ensemble as _margins
+from ..boosting import ensemble as _ensemble
 from ..boosting.ensemble import Ensemble, boost, rank_boost
 from ..boosting.learners import Trainer
-from ..levels import rank_from_scores
 from . import boost_learners
 from .base_gp import Scaling
 from .boost_learners import check_learner, trainer
 from .calibration import ScoredClassifier, level_order
 from .fit_log import FitLog
 from .fitting import (
-    Rows,
+    DistinctRows,
     atomic,
     check_choices,
     check_positive,
@@ -33,18 +32,9 @@ from .fitting import (
 )
 from .threads import one_pool
 
-__all__ = [
-    "BoundTerms",
-    "MarginMixin",
-    "OrdinalBoost",
-    "RankBoost",
-    "ThresholdedEnsemble",
-    "Watch",
-    "first_rounds",
-    "held_out",
-]
+__all__ = ["OrdinalBoost", "RankBoost", "ThresholdedEnsemble"]
 
-
+_DEEPEST = 12  # of a tree: its sums over bins take 4 kB a leaf
 _KINDS = ("classification", "boundary", "absolute")
 
 
@@ -60,208 +50,7 @@ class BoundTerms(NamedTuple):
     n: int  # rows
 
 
-class MarginMixin:
-    """Margins, margin errors and bounds of a fitted `ThresholdedEnsemble`."""
-
-    learner: Any
-    max_depth: int
-    ensemble_: Ensemble
-    levels_: np.ndarray
-    thresholds_: np.ndarray
-    n_features_in_: int
-    _order: _levels.Order
-
-    def margins_of(self, X: Any, y: Any, *, normalized: bool = False) -> np.ndarray:
-        """How far each row lies on the right side of each threshold (Definition 1).
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,)
-            Labels.
-        normalized : bool, default=False
-            Divide by ``sum |weights_| + sum |thresholds_|``, so that margins of different
-            ensembles can be compared: all lie between -1 and 1.
-
-        Returns
-        -------
-        margins : ndarray of shape (n, K - 1)
-            Negative where the vote is on the wrong side.
-        """
-        return self._margins(X, y, normalized)[0]
-
-    def margin_error(
-        self,
-        X: Any,
-        y: Any,
-        delta: float = 0.0,
-        kind: str = "classification",
-        *,
-        sample_weight: Any = None,
-    ) -> float:
-        """Share of errors when a normalised margin of at most `delta` counts as one.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-        y : array-like of shape (n,)
-            Labels.
-        delta : float, default=0.0
-            Margin asked for; zero gives the plain errors.
-        kind : {"classification", "boundary", "absolute"}, default="classification"
-            Whether one of the two thresholds next to the label is too near (E_C); which share
-            of them is (E_B); how many of all thresholds are (E_A).
-        sample_weight : array-like of shape (n,), default=None
-
-        Returns
-        -------
-        error : float
-            ``E_C / 2 <= E_B <= E_C``.
-        """
-        if kind not in _KINDS:
-            raise ValueError(f"kind={kind!r} is not known; choose one of {list(_KINDS)}.")
-        rho, ranks = self._margins(X, y, normalized=True)
-        weights = check_weights(sample_weight, len(rho))
-        return _margins.margin_error(rho, ranks, delta, kind, weights)  # type: ignore[arg-type]
-
-    def bound_terms(
-        self,
-        X: Any,
-        y: Any,
-        delta: float,
-        *,
-        confidence: float = 0.05,
-        vc_dimension: int | None = None,
-    ) -> BoundTerms:
-        """The terms of the large-margin bounds (Theorems 1 and 2) that can be computed.
-
-        The expected error is at most the error at a margin on the training rows plus a
-        constant times a complexity. **The constant is not known**, so the terms say nothing
-        about a single number; they compare ensembles, margins and sample sizes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Training rows.
-        y : array-like of shape (n,)
-            Their labels.
-        delta : float
-            Margin, above zero: a larger one means more errors and less complexity.
-        confidence : float, default=0.05
-            Probability with which the bound may fail.
-        vc_dimension : int, default=None
-            Of the set of learners. None: d + 1 for perceptrons (and for sigmoids, whose own
-            theorem asks for another dimension), an upper bound for stumps and trees; must be
-            stated for learners of scikit-learn.
-
-        Returns
-        -------
-        BoundTerms
-            Errors at the margin, complexities (infinite unless n exceeds ``d_hat``), d_hat, n.
-        """
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence={confidence!r} must lie between 0 and 1.")
-        if not 0 < delta < np.inf:
-            raise ValueError(f"delta={delta!r} must be a number above zero.")
-        rho, ranks = self._margins(X, y, normalized=True)
-        if vc_dimension is None:
-            vc_dimension = boost_learners.vc_dimension(
-                self.learner, self.n_features_in_, self.max_depth
-            )
-        n, K = len(rho), len(self.levels_)
-        d_hat = int(vc_dimension) + K - 1
-        complexity = np.inf
-        if n > d_hat:
-            capacity = d_hat * np.log(n / d_hat) ** 2 / delta**2
-            complexity = float(np.sqrt((capacity + np.log(1 / confidence)) / n))
-        return BoundTerms(
-            _margins.margin_error(rho, ranks, delta, "absolute"),
-            _margins.margin_error(rho, ranks, delta, "boundary"),
-            _margins.margin_error(rho, ranks, delta, "classification"),
-            K * complexity, complexity, d_hat, n,
-        )  # fmt: skip
-
-    def _margins(self, X: Any, y: Any, normalized: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Margins (n, K - 1) and ranks (n,)."""
-        scores = self.predict_latent(X)
-        check_consistent_length(scores, y)
-        ranks = self._order.encode(y)
-        rho = _margins.margins(scores, self.thresholds_, ranks)
-        if normalized:
-            rho /= _margins.normaliser(self.ensemble_.alphas, self.thresholds_) or 1.0
-        return rho, ranks
-
-    def predict_latent(self, X: Any) -> np.ndarray:
-        raise NotImplementedError
-
-
-# ----------------------------------------------------------------
-# Early stopping: rows to hold out, how to watch them, and the way back to the best round.
-
-
-def held_out(rows: Rows, fraction: float, rng: np.random.Generator) -> np.ndarray:
-    """Indices of a share of the rows of each level; every level keeps one to learn from.
-
-    Rows that agree in all features are held out together or not at all.
-    """
-    order = level_order(rows.y, rows.groups, rng)
-    first = np.unique(rows.groups, return_index=True)[1]
-    order = order[np.append(False, np.diff(rows.y[first][order]) == 0)]
-    steps = np.ceil(fraction * np.arange(len(order) + 1))  # one at least
-    held = np.flatnonzero(np.isin(rows.groups, order[np.diff(steps) > 0]))
-    if not len(held):
-        raise ValueError(
-            f"validation_fraction={fraction} of {len(first)} distinct rows leaves none to "
-            "watch: every level keeps one to learn from. Leave it out, or give more rows."
-        )
-    return held
-
-
-@dataclass(eq=False)
-class Watch:
-    """Error of held-out rows after each round; says when it has not fallen for long enough."""
-
-    rows: Rows
-    absolute: bool
-    patience: int
-    tol: float
-    errors: list[float] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._scores = np.zeros(len(self.rows))
-        self._best, self._since = np.inf, 0
-
-    def __call__(
-        self, learner: Any, alpha: float, thresholds: np.ndarray, log_losses: list[float]
-    ) -> bool:
-        self._scores += alpha * learner(self.rows.X)
-        away = np.abs(rank_from_scores(self._scores, thresholds) - self.rows.y)
-        wrong = away if self.absolute else away > 0
-        self.errors.append(float(np.average(wrong, weights=self.rows.weights)))
-        self._since += 1
-        if self.errors[-1] < self._best - self.tol:
-            self._best, self._since = self.errors[-1], 0
-        return self._since >= self.patience
-
-
-def first_rounds(ensemble: Ensemble, rounds: int) -> Ensemble:
-    """The ensemble as it was after so many rounds."""
-    return Ensemble(
-        ensemble.learners[:rounds],
-        ensemble.alphas[:rounds],
-        ensemble.thresholds[: rounds + 1],
-        ensemble.log_losses[: rounds + 1],
-    )
-
-
-# ----------------------------------------------------------------
-# What the thresholded ensembles share: learning in rounds, scores, probabilities.
-
-
-_DEEPEST = 12  # of a tree: its sums over bins take 4 kB a leaf
-
-
-class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
+class ThresholdedEnsemble(ScoredClassifier):
     """A weighted vote of confidence functions, cut into levels by ordered thresholds.
 
     Subclasses say how to boost (`_boost`), by which error held-out rows are judged
@@ -308,16 +97,18 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
         labels = rows_of(y, checked, kept)
         if before is not None:
             self._check_same_levels(labels, checked)
-        rows = Rows.of(X[kept], self._learn_levels(labels, checked), weights[kept])
+        rows = DistinctRows.of(X[kept], self._learn_levels(labels, checked), weights[kept])
         if before is None:
             self._begin(rows)
         rows = replace(rows, X=self._scaled(rows.X))
-        coach = trainer(
+        factors = self._class_factors(rows.y, rows.weights)
+        costs = replace(rows, weights=rows.weights * factors[rows.y])
+        learner = trainer(
             self.learner, len(rows), self.steepness, self.max_depth, self.updates, self.max_bins
         )
         with one_pool(len(rows)):
-            self._grow(rows, coach, before)
-            self._calibrate(rows, coach)
+            self._grow(rows, costs, learner, before)
+            self._calibrate(rows, costs, learner)
         return self
 
     def predict_latent(self, X: Any) -> np.ndarray:
@@ -377,12 +168,120 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
         for scores, thresholds in self._stages(X):
             yield self._decision(scores, thresholds)
 
-    # What subclasses say.
+    def margins_of(self, X: Any, y: Any, *, normalized: bool = False) -> np.ndarray:
+        """How far each row lies on the right side of each threshold (Definition 1).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,)
+            Labels.
+        normalized : bool, default=False
+            Divide by ``sum |weights_| + sum |thresholds_|``, so that margins of different
+            ensembles can be compared: all lie between -1 and 1.
+
+        Returns
+        -------
+        margins : ndarray of shape (n, K - 1)
+            Negative where the vote is on the wrong side.
+        """
+        return self._margins(X, y, normalized)[0]
+
+    def margin_error(
+        self,
+        X: Any,
+        y: Any,
+        delta: float = 0.0,
+        kind: str = "classification",
+        *,
+        sample_weight: Any = None,
+    ) -> float:
+        """Share of errors when a normalised margin of at most `delta` counts as one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        y : array-like of shape (n,)
+            Labels.
+        delta : float, default=0.0
+            Margin asked for; zero gives the plain errors.
+        kind : {"classification", "boundary", "absolute"}, default="classification"
+            Whether one of the two thresholds next to the label is too near (E_C); which share
+            of them is (E_B); how many of all thresholds are (E_A).
+        sample_weight : array-like of shape (n,), default=None
+
+        Returns
+        -------
+        error : float
+            ``E_C / 2 <= E_B <= E_C``.
+        """
+        if kind not in _KINDS:
+            raise ValueError(f"kind={kind!r} is not known; choose one of {list(_KINDS)}.")
+        rho, ranks = self._margins(X, y, normalized=True)
+        weights = check_weights(sample_weight, len(rho))
+        return _ensemble.margin_error(rho, ranks, delta, kind, weights)  # type: ignore[arg-type]
+
+    def bound_terms(
+        self,
+        X: Any,
+        y: Any,
+        delta: float,
+        *,
+        confidence: float = 0.05,
+        vc_dimension: int | None = None,
+    ) -> BoundTerms:
+        """The terms of the large-margin bounds (Theorems 1 and 2) that can be computed.
+
+        The expected error is at most the error at a margin on the training rows plus a
+        constant times a complexity. **The constant is not known**, so the terms say nothing
+        about a single number; they compare ensembles, margins and sample sizes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training rows.
+        y : array-like of shape (n,)
+            Their labels.
+        delta : float
+            Margin, above zero: a larger one means more errors and less complexity.
+        confidence : float, default=0.05
+            Probability with which the bound may fail.
+        vc_dimension : int, default=None
+            Of the set of learners. None: d + 1 for perceptrons (and for sigmoids, whose own
+            theorem asks for another dimension), an upper bound for stumps and trees; must be
+            stated for learners of scikit-learn.
+
+        Returns
+        -------
+        BoundTerms
+            Errors at the margin, complexities (infinite unless n exceeds ``d_hat``), d_hat, n.
+        """
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence={confidence!r} must lie between 0 and 1.")
+        if not 0 < delta < np.inf:
+            raise ValueError(f"delta={delta!r} must be a number above zero.")
+        rho, ranks = self._margins(X, y, normalized=True)
+        if vc_dimension is None:
+            vc_dimension = boost_learners.vc_dimension(
+                self.learner, self.n_features_in_, self.max_depth
+            )
+        n, K = len(rho), len(self.levels_)
+        d_hat = int(vc_dimension) + K - 1
+        complexity = np.inf
+        if n > d_hat:
+            capacity = d_hat * np.log(n / d_hat) ** 2 / delta**2
+            complexity = float(np.sqrt((capacity + np.log(1 / confidence)) / n))
+        return BoundTerms(
+            _ensemble.margin_error(rho, ranks, delta, "absolute"),
+            _ensemble.margin_error(rho, ranks, delta, "boundary"),
+            _ensemble.margin_error(rho, ranks, delta, "classification"),
+            K * complexity, complexity, d_hat, n,
+        )  # fmt: skip
 
     def _boost(
         self,
-        rows: Rows,
-        coach: Trainer,
+        rows: DistinctRows,
+        learner: Trainer,
         rounds: int,
         rng: np.random.Generator,
         start: Ensemble | None = None,
@@ -398,10 +297,9 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
         """Logarithm of the divisor that makes losses means, by the first log loss or weight."""
         raise NotImplementedError
 
-    # The rest is the same for all.
-
     def _check_parameters(self) -> None:
         check_learner(self.learner)
+        self._check_decision()
         check_choices(self, standardize=(True, False), warm_start=(True, False))
         check_positive(self, "steepness")
         check_whole(self, n_estimators=1, max_depth=1, updates=1, patience=1)
@@ -449,7 +347,7 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
                 "warm_start=False."
             )
 
-    def _begin(self, rows: Rows) -> None:
+    def _begin(self, rows: DistinctRows) -> None:
         """What a warm start keeps from the first fit: seeds, and the scale of the features."""
         seed = 0 if self.random_state is None else self.random_state
         self._seed = int(check_random_state(seed).randint(2**31))
@@ -468,21 +366,23 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
         check_is_fitted(self)
         return self._scaled(validate_data(self, X, dtype=np.float64, reset=False))
 
-    def _grow(self, rows: Rows, coach: Trainer, before: Ensemble | None) -> None:
-        """Run the rounds and keep what they gave."""
+    def _grow(
+        self, rows: DistinctRows, costs: DistinctRows, learner: Trainer, before: Ensemble | None
+    ) -> None:
+        """Run the rounds on rows weighted by class too, and keep what they gave."""
         rng, watch = deepcopy(self._rng), None
         if self.validation_fraction is not None:
-            held = held_out(rows, float(self.validation_fraction), self._generator(1))
-            watch = Watch(rows.take(held), self._absolute(), self.patience, self.tol)
-            rows = rows.take(np.setdiff1d(np.arange(len(rows)), held))
+            held = _held_out(rows, float(self.validation_fraction), self._generator(1))
+            watch = _Watch(rows.take(held), self._absolute(), self.patience, self.tol)
+            costs = costs.take(np.setdiff1d(np.arange(len(rows)), held))
         done = 0 if before is None else len(before.alphas)
-        log, total = FitLog(self), float(rows.weights.sum())
+        log, total = FitLog(self), float(costs.weights.sum())
         hook = self._told(log, before, total, watch) if log.wanted else watch
-        found = self._boost(rows, coach, self.n_estimators - done, rng, before, hook)
+        found = self._boost(costs, learner, self.n_estimators - done, rng, before, hook)
         self._rng, self.n_iter_ = rng, len(found.alphas)
         if watch is not None:
             self.validation_score_ = -np.array(watch.errors)
-            found = first_rounds(found, int(np.argmin(watch.errors)) + 1)
+            found = _first_rounds(found, int(np.argmin(watch.errors)) + 1)
         elif hasattr(self, "validation_score_"):
             del self.validation_score_  # of an earlier fit
         self.ensemble_, self.n_estimators_ = found, len(found.alphas)
@@ -495,7 +395,7 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
         self.feature_importances_ = found.relevance(self.n_features_in_)
 
     def _told(
-        self, log: FitLog, before: Ensemble | None, total: float, watch: Watch | None
+        self, log: FitLog, before: Ensemble | None, total: float, watch: _Watch | None
     ) -> Callable[..., bool]:
         """What is called after each round: a message, and then what was to be called anyway."""
         done = 0 if before is None else len(before.alphas)
@@ -511,10 +411,10 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
 
         return told
 
-    def _calibrate(self, rows: Rows, coach: Trainer) -> None:
+    def _calibrate(self, rows: DistinctRows, costs: DistinctRows, learner: Trainer) -> None:
         def fit_score(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            part = rows.take(train)
-            fold = self._boost(part, coach, self.n_estimators_, self._generator(2))
+            part = costs.take(train)
+            fold = self._boost(part, learner, self.n_estimators_, self._generator(2))
             return fold.score(part.X), fold.score(rows.X[test])
 
         whole = lambda: self.ensemble_.score(rows.X)  # noqa: E731
@@ -525,9 +425,15 @@ class ThresholdedEnsemble(MarginMixin, ScoredClassifier):
         staged = self.ensemble_.staged_scores(X)
         yield from zip(staged, self.ensemble_.thresholds[1:], strict=True)
 
-
-# ----------------------------------------------------------------
-# Thresholded ensembles: ORBoost with all or with left and right margins, and RankBoost.
+    def _margins(self, X: Any, y: Any, normalized: bool) -> tuple[np.ndarray, np.ndarray]:
+        """Margins (n, K - 1) and ranks (n,)."""
+        scores = self.predict_latent(X)
+        check_consistent_length(scores, y)
+        ranks = self._order.encode(y)
+        rho = _ensemble.margins(scores, self.thresholds_, ranks)
+        if normalized:
+            rho /= _ensemble.normaliser(self.ensemble_.alphas, self.thresholds_) or 1.0
+        return rho, ranks
 
 
 class OrdinalBoost(ThresholdedEnsemble):
@@ -577,6 +483,15 @@ class OrdinalBoost(ThresholdedEnsemble):
         Whether `fit` adds rounds to the model there is, up to ``n_estimators``; on the same
         data the result is that of one long run. Scaling and seeds of the first fit are kept,
         probabilities are calibrated anew.
+    decision : {"mode", "median", "mean"} or array-like of shape (K, K), default="mode"
+        How `predict` chooses a level: the one whose thresholds enclose the score, which is also
+        the most probable; the median or the rounded mean of the probabilities; or the level of
+        least expected cost, where entry (i, j) is the cost of predicting level j when level i
+        is true. All but the first need ``calibration_folds``.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of labels, ``{label: weight}``, by which the weights of their rows are
+        multiplied in learning; "balanced" gives every level the same total weight.
+        Probabilities are calibrated without them.
     levels : array-like of shape (K,), default=None
         The labels in order, lowest first. None: the order `y` carries, else sorted.
     random_state : int, RandomState or None, default=None
@@ -660,6 +575,8 @@ class OrdinalBoost(ThresholdedEnsemble):
         patience: int = 50,
         tol: float = 1e-4,
         warm_start: bool = False,
+        decision: Any = "mode",
+        class_weight: Any = None,
         levels: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -678,6 +595,8 @@ class OrdinalBoost(ThresholdedEnsemble):
         self.patience = patience
         self.tol = tol
         self.warm_start = warm_start
+        self.decision = decision
+        self.class_weight = class_weight
         self.levels = levels
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -689,15 +608,15 @@ class OrdinalBoost(ThresholdedEnsemble):
 
     def _boost(
         self,
-        rows: Rows,
-        coach: Trainer,
+        rows: DistinctRows,
+        learner: Trainer,
         rounds: int,
         rng: np.random.Generator,
         start: Ensemble | None = None,
         watch: Callable[..., bool] | None = None,
     ) -> Ensemble:
         return boost(
-            rows.X, rows.y, len(self.levels_), coach, margins=cast(Any, self.margins),
+            rows.X, rows.y, len(self.levels_), learner, margins=cast(Any, self.margins),
             rounds=rounds, weights=rows.weights, rng=rng, start=start, watch=watch,
         )  # fmt: skip
 
@@ -722,19 +641,86 @@ class RankBoost(ThresholdedEnsemble):
     thresholding : {"absolute", "zero-one"}, default="absolute"
         Error of the training rows that the thresholds minimise; also the one that early
         stopping watches.
-    learner, n_estimators, steepness, max_depth, updates, max_bins, standardize, \
-calibration_folds, validation_fraction, patience, tol, warm_start, levels, random_state, \
-n_jobs, verbose
-        As for `OrdinalBoost`.
+    learner : {"perceptron", "sigmoid", "stump", "tree"} or classifier, default="perceptron"
+        Functions that vote: halfspaces learnt by random coordinate descent; the same with
+        smooth edges, the best on the paper's benchmarks; one cut on one feature; small trees;
+        or any scikit-learn classifier that takes sample weights, whose predictions are votes
+        of +1 and -1.
+    n_estimators : int, default=200
+        Rounds.
+    steepness : float, default=4.0
+        Steepness of sigmoids.
+    max_depth : int, default=3
+        Cuts on the way to a leaf of a tree, at most 12.
+    updates : int, default=200
+        Line searches for each perceptron or sigmoid.
+    max_bins : int, default=None
+        For stumps and trees: cuts are looked for between so many bins of equal frequency, 2 to
+        256. None: stumps try every cut up to 50,000 distinct rows and 256 bins above, trees
+        use 256.
+    standardize : bool, default=True
+        Whether features are shifted and scaled to unit spread first; stumps and trees do
+        without.
+    calibration_folds : int or None, default=5
+        Parts in which rows are left out in turn to calibrate probabilities; each costs one
+        more fit. None: no probabilities, and `predict_proba` does not exist.
+    validation_fraction : float, default=None
+        Share of each level held out to stop early: the round with the least error of these
+        rows (absolute for ``margins="all"``, else classification) is kept.
+    patience : int, default=50
+        Rounds without improvement after which early stopping gives up.
+    tol : float, default=1e-4
+        What counts as an improvement.
+    warm_start : bool, default=False
+        Whether `fit` adds rounds to the model there is, up to ``n_estimators``; on the same
+        data the result is that of one long run. Scaling and seeds of the first fit are kept,
+        probabilities are calibrated anew.
+    decision : {"mode", "median", "mean"} or array-like of shape (K, K), default="mode"
+        How `predict` chooses a level: the one whose thresholds enclose the score, which is also
+        the most probable; the median or the rounded mean of the probabilities; or the level of
+        least expected cost, where entry (i, j) is the cost of predicting level j when level i
+        is true. All but the first need ``calibration_folds``.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of labels, ``{label: weight}``, by which the weights of their rows are
+        multiplied in learning; "balanced" gives every level the same total weight.
+        Probabilities are calibrated without them.
+    levels : array-like of shape (K,), default=None
+        The labels in order, lowest first. None: the order `y` carries, else sorted.
+    random_state : int, RandomState or None, default=None
+        Chooses directions, folds and held-out rows; None is a fixed seed, so equal calls give
+        equal models.
+    n_jobs : int, default=None
+        The folds of the calibration run in this many threads.
+    verbose : int, default=0
+        1 writes the stages of a long fit to stderr, 2 every step. The logger "ordinality" gets
+        them in any case, as INFO and DEBUG.
 
     Attributes
     ----------
+    levels_ : ndarray of shape (K,)
+        Labels in order. ``classes_`` holds the same, sorted.
+    thresholds_ : ndarray of shape (K - 1,)
+        Ascending, on the scale of the vote.
+    weights_ : ndarray of shape (T,)
+        Weight of each function in the vote; some may be negative.
+    learners_ : list of T functions
+        Each maps scaled features (n, d) to votes (n,) in [-1, 1].
+    n_estimators_ : int
+        Functions kept, T.
+    n_iter_ : int
+        Rounds run; more than ``n_estimators_`` if early stopping went back.
     train_loss_ : ndarray of shape (T + 1,)
         Mean exponential loss over pairs of rows of different level; one before the first
         round.
-    levels_, thresholds_, weights_, learners_, n_estimators_, n_iter_, validation_score_, \
-feature_importances_, link_, ensemble_
-        As for `OrdinalBoost`.
+    validation_score_ : ndarray of shape (n_iter_,)
+        Minus the error of the held-out rows after each round; only with
+        ``validation_fraction``.
+    feature_importances_ : ndarray of shape (d,)
+        Share of each feature in the vote; zeros if a scikit-learn classifier does not tell.
+    link_ : OrdinalLink or None
+        What turns votes into probabilities: its ``thresholds``, ``width`` and ``proba``.
+    ensemble_ : Ensemble
+        All of the above as the workshop holds it, thresholds after each round included.
 
     References
     ----------
@@ -768,6 +754,8 @@ feature_importances_, link_, ensemble_
         patience: int = 50,
         tol: float = 1e-4,
         warm_start: bool = False,
+        decision: Any = "mode",
+        class_weight: Any = None,
         levels: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -786,6 +774,8 @@ feature_importances_, link_, ensemble_
         self.patience = patience
         self.tol = tol
         self.warm_start = warm_start
+        self.decision = decision
+        self.class_weight = class_weight
         self.levels = levels
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -797,15 +787,15 @@ feature_importances_, link_, ensemble_
 
     def _boost(
         self,
-        rows: Rows,
-        coach: Trainer,
+        rows: DistinctRows,
+        learner: Trainer,
         rounds: int,
         rng: np.random.Generator,
         start: Ensemble | None = None,
         watch: Callable[..., bool] | None = None,
     ) -> Ensemble:
         return rank_boost(
-            rows.X, rows.y, len(self.levels_), coach,
+            rows.X, rows.y, len(self.levels_), learner,
             thresholding=cast(Any, self.thresholding),
             rounds=rounds, weights=rows.weights, rng=rng, start=start, watch=watch,
         )  # fmt: skip
@@ -815,3 +805,58 @@ feature_importances_, link_, ensemble_
 
     def _log_terms(self, first: float, total: float) -> float:
         return first  # all pairs weigh one before the first round
+
+
+def _held_out(rows: DistinctRows, fraction: float, rng: np.random.Generator) -> np.ndarray:
+    """Indices of a share of the rows of each level; every level keeps one to learn from.
+
+    Rows that agree in all features are held out together or not at all.
+    """
+    order = level_order(rows.y, rows.groups, rng)
+    first = np.unique(rows.groups, return_index=True)[1]
+    order = order[np.append(False, np.diff(rows.y[first][order]) == 0)]
+    steps = np.ceil(fraction * np.arange(len(order) + 1))  # one at least
+    held = np.flatnonzero(np.isin(rows.groups, order[np.diff(steps) > 0]))
+    if not len(held):
+        raise ValueError(
+            f"validation_fraction={fraction} of {len(first)} distinct rows leaves none to "
+            "watch: every level keeps one to learn from. Leave it out, or give more rows."
+        )
+    return held
+
+
+@dataclass(eq=False)
+class _Watch:
+    """Error of held-out rows after each round; says when it has not fallen for long enough."""
+
+    rows: DistinctRows
+    absolute: bool
+    patience: int
+    tol: float
+    errors: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._scores = np.zeros(len(self.rows))
+        self._best, self._since = np.inf, 0
+
+    def __call__(
+        self, learner: Any, alpha: float, thresholds: np.ndarray, log_losses: list[float]
+    ) -> bool:
+        self._scores += alpha * learner(self.rows.X)
+        away = np.abs(_levels.rank_from_scores(self._scores, thresholds) - self.rows.y)
+        wrong = away if self.absolute else away > 0
+        self.errors.append(float(np.average(wrong, weights=self.rows.weights)))
+        self._since += 1
+        if self.errors[-1] < self._best - self.tol:
+            self._best, self._since = self.errors[-1], 0
+        return self._since >= self.patience
+
+
+def _first_rounds(ensemble: Ensemble, rounds: int) -> Ensemble:
+    """The ensemble as it was after so many rounds."""
+    return Ensemble(
+        ensemble.learners[:rounds],
+        ensemble.alphas[:rounds],
+        ensemble.thresholds[: rounds + 1],
+        ensemble.log_losses[: rounds + 1],
+    )

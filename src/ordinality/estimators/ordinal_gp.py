@@ -18,7 +18,6 @@ from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
 from .base_gp import GaussianProcessClassifier
 from .fitting import check_choices, check_positive, check_whole
-from .threads import one_pool
 
 __all__ = ["OrdinalGP"]
 
@@ -61,9 +60,14 @@ class OrdinalGP(GaussianProcessClassifier):
     coarse_to_fine : bool, default=True
         Learn on growing subsets first when there are more than about 400 rows. Deterministic
         for a given ``random_state``.
-    decision : {"mode", "median"}, default="mode"
-        Prediction: the most probable level (least zero-one error) or the median one (least
-        absolute error).
+    decision : {"mode", "median", "mean"} or array-like of shape (K, K), default="mode"
+        How `predict` chooses a level: the most probable (least zero-one error), the median
+        (least absolute error), the rounded mean of the ranks (least squared error), or the one
+        of least expected cost, where entry (i, j) is the cost of predicting level j when level
+        i is true.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of labels, ``{label: weight}``, by which the weights of their rows are
+        multiplied; "balanced" gives every level the same total weight.
     levels : array-like of shape (K,), default=None
         The labels in order, lowest first. None: the order `y` carries, else sorted.
     tol : float, default=1e-6
@@ -100,6 +104,7 @@ class OrdinalGP(GaussianProcessClassifier):
     loo_proba_ : ndarray of shape (n, K)
         Probabilities of the levels (in order) of every training row, given all the others.
     converged_ : bool
+        Whether the engine and the search met their tolerances.
     n_iter_ : int
         Evaluations of the criterion on all rows.
 
@@ -132,7 +137,8 @@ class OrdinalGP(GaussianProcessClassifier):
         optimizer: str | None = "lbfgs",
         n_restarts: int = 0,
         coarse_to_fine: bool = True,
-        decision: str = "mode",
+        decision: Any = "mode",
+        class_weight: Any = None,
         levels: Any = None,
         tol: float = 1e-6,
         max_iter: int = 200,
@@ -153,6 +159,7 @@ class OrdinalGP(GaussianProcessClassifier):
         self.n_restarts = n_restarts
         self.coarse_to_fine = coarse_to_fine
         self.decision = decision
+        self.class_weight = class_weight
         self.levels = levels
         self.tol = tol
         self.max_iter = max_iter
@@ -168,7 +175,7 @@ class OrdinalGP(GaussianProcessClassifier):
 
         Parameters
         ----------
-        theta : array-like, default=None
+        theta : array-like of shape (p,), default=None
             ``[kernel_.theta, log noise, thresholds[0], log diff(thresholds)]``; None is the
             fit.
         eval_gradient : bool, default=False
@@ -177,12 +184,11 @@ class OrdinalGP(GaussianProcessClassifier):
         Returns
         -------
         value : float
-        gradient : ndarray, only if ``eval_gradient``
+            Log evidence, without the hyperprior.
+        gradient : ndarray of the shape of theta
+            Only if ``eval_gradient``.
         """
-        fit, theta = self._at(theta)
-        with one_pool(len(fit.problem.y)):
-            found = replace(fit.problem, criterion="evidence", prior=None).evaluate(theta)
-        return (found.value, found.gradient) if eval_gradient else found.value
+        return self._criterion_at(theta, eval_gradient, criterion="evidence")
 
     def _check_parameters(self) -> None:
         check_choices(
@@ -191,17 +197,17 @@ class OrdinalGP(GaussianProcessClassifier):
             criterion=CRITERIA,
             link=("probit", "logit"),
             optimizer=("lbfgs", None),
-            decision=("mode", "median"),
             standardize=(True, False),
             coarse_to_fine=(True, False),
         )
+        self._check_decision()
         check_positive(self, "noise", "tol")
         check_whole(self, n_restarts=0, max_iter=1, max_evaluations=1)
 
     def _default_kernel(self, d: int) -> Kernel:
         return Gaussian(np.sqrt(d))
 
-    def _problem(
+    def _objective(
         self, Z: np.ndarray, ranks: np.ndarray, weights: np.ndarray, kernel: Kernel
     ) -> Problem:
         K = len(self.levels_)
@@ -209,25 +215,22 @@ class OrdinalGP(GaussianProcessClassifier):
             -1.0 + 2.0 / K * np.arange(K - 1) if self.thresholds is None else self.thresholds
         )
         likelihood = Ordinal(_levels.check_thresholds(start, K), float(self.noise), self.link)
-        problem = Problem(
+        objective = Problem(
             Z, ranks, weights, kernel, likelihood, self.inference, self.criterion,
             None, self.tol, self.max_iter,
         )  # fmt: skip
-        return replace(problem, prior=self._prior(problem))
+        return replace(objective, prior=self._prior(objective))
 
-    def _settle(self, fit: Fit[Problem]) -> None:
-        super()._settle(fit)
+    def _keep(self, fit: Fit[Problem]) -> tuple[np.ndarray, np.ndarray]:
+        self._keep_latent(fit)
         a = fit.best.approximation
         self.noise_ = fit.likelihood.noise
         self.predictor_ = Predictor.from_sites(self.kernel_(fit.problem.X), a.tau, a.nu)
         self.log_evidence_ = a.log_evidence
         self.converged_ = bool(fit.converged and a.converged)
-
-    def _left_out(self) -> tuple[np.ndarray, np.ndarray]:
-        a = self.fit_.best.approximation
         return a.cavity_mean, a.cavity_var
 
-    def _warn_unless_settled(self) -> None:
+    def _warn_unless_converged(self) -> None:
         fit, a = self.fit_, self.fit_.best.approximation
         if not a.converged:
             self._warn_of_unsettled(self.inference, self.tol)

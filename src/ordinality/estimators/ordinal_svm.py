@@ -1,10 +1,10 @@
-"""Support vector machines for ordered labels: the estimators."""
+"""Support vector ordinal regression: four formulations, and the papers' search for C."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,7 +22,7 @@ from .base_svm import Machine, Trained, check_shape, chosen, gamma_of
 from .calibration import ScoredClassifier, fold_splits
 from .fit_log import FitLog
 from .fitting import (
-    Rows,
+    DistinctRows,
     atomic,
     check_choices,
     check_positive,
@@ -30,7 +30,7 @@ from .fitting import (
     check_whole,
     rows_of,
 )
-from .svm_search import DEAR, Search, coarse_to_fine, counted, n_points, whole_powers
+from .svm_search import COSTLY, Search, coarse_to_fine, counted, n_points, whole_powers
 from .threads import one_pool, thread_map
 
 __all__ = ["Given", "OrdinalSVM", "OrdinalSVMCV", "SupportVectorClassifier"]
@@ -50,7 +50,7 @@ class Given(NamedTuple):
 class SupportVectorClassifier(ScoredClassifier):
     """A score that is a sum of kernels at support vectors, cut into levels by thresholds.
 
-    Subclasses say what C and which kernel to train with (`_settle`).
+    Subclasses say what C and which kernel to train with (`_price_and_kernel`).
     """
 
     kernel: Any
@@ -82,6 +82,7 @@ class SupportVectorClassifier(ScoredClassifier):
         Returns
         -------
         self : object
+            The fitted estimator.
         """
         self._check_parameters()
         X, checked = validate_data(
@@ -91,10 +92,10 @@ class SupportVectorClassifier(ScoredClassifier):
         kept = np.flatnonzero(weights > 0)
         ranks = self._learn_levels(rows_of(y, checked, kept), checked)
         rows = self._prepared(X, ranks, weights, kept)
-        price = self._label_weights(rows.y, rows.weights)[rows.y]
+        price = self._class_factors(rows.y, rows.weights)[rows.y]
         cost = price * rows.weights
         with one_pool(len(rows)):
-            C, kernel = self._settle(rows, price, Given(X, ranks, weights))
+            C, kernel = self._price_and_kernel(rows, price, Given(X, ranks, weights))
             kernels = kernel_rows(kernel, rows.X, self._cache_bytes())
             machine = Machine.of(self.constraints, rows.y, len(self.levels_), cost)
             before = self._earlier(rows, cost, kernel)
@@ -148,35 +149,36 @@ class SupportVectorClassifier(ScoredClassifier):
         tags.input_tags.allow_nan = inputs == "ratings"
         return tags
 
-    # What subclasses say.
-
-    def _settle(self, rows: Rows, price: np.ndarray, given: Given) -> tuple[float, Any]:
+    def _price_and_kernel(
+        self, rows: DistinctRows, price: np.ndarray, given: Given
+    ) -> tuple[float, Any]:
         """The C and the kernel to train with; slack of a row costs ``price`` at C = 1."""
         raise NotImplementedError
 
-    def _earlier(self, rows: Rows, cost: np.ndarray, kernel: Any) -> Trained | None:
+    def _earlier(self, rows: DistinctRows, cost: np.ndarray, kernel: Any) -> Trained | None:
         """A solution of the same problem at another price."""
         return None
 
-    def _remember(self, rows: Rows, cost: np.ndarray, kernel: Any, found: Trained) -> None:
+    def _remember(
+        self, rows: DistinctRows, cost: np.ndarray, kernel: Any, found: Trained
+    ) -> None:
         """Keep what the next fit may start from."""
 
     def _warn_of_search(self, cost: np.ndarray) -> None:
         """Say if a search for C was cut short; ``cost`` is what slack of each row costs."""
 
-    # The rest is the same for all.
-
     def _check_parameters(self) -> None:
         check_choices(self, constraints=tuple(FORMULATIONS), standardize=(True, False))
         check_positive(self, "tol", "cache_size")
         check_whole(self, degree=1, max_iter=1)
+        self._check_decision()
         if self.calibration_folds is not None:
             check_whole(self, calibration_folds=2)
         chosen(self.kernel)
         check_shape(self.gamma, self.coef0)
 
     def _inputs(self) -> str:
-        """What the kernel takes; a wrong kernel is for `fit` to refuse."""
+        """What the kernel takes; `fit` refuses a wrong kernel."""
         try:
             return chosen(self.kernel).inputs
         except (TypeError, ValueError):
@@ -187,55 +189,23 @@ class SupportVectorClassifier(ScoredClassifier):
 
     def _prepared(
         self, X: np.ndarray, ranks: np.ndarray, weights: np.ndarray, kept: np.ndarray
-    ) -> Rows:
-        """Rows of positive weight, scaled; of a kernel matrix their columns too."""
+    ) -> DistinctRows:
+        """DistinctRows of positive weight, scaled; of a kernel matrix their columns too."""
         inputs, d = self._inputs(), X.shape[1]
         if inputs == "gram":
-            gram = chosen(self.kernel)(X)  # refuses what is no such matrix
+            gram = chosen(self.kernel)(X)  # refuses a matrix that is not square or symmetric
             self._scaling = Scaling.none(d)
             each = np.arange(len(kept))
-            return Rows(gram[np.ix_(kept, kept)], ranks, weights[kept], each, each)
-        rows = Rows.of(X[kept], ranks, weights[kept])
+            return DistinctRows(gram[np.ix_(kept, kept)], ranks, weights[kept], each, each)
+        rows = DistinctRows.of(X[kept], ranks, weights[kept])
         scaled = self.standardize and inputs == "features"
         self._scaling = Scaling.of(rows.X, rows.weights) if scaled else Scaling.none(d)
         return replace(rows, X=self._scaling(rows.X))
 
-    def _label_weights(self, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """What C is multiplied by for each level, shape (K,)."""
-        factors, given = np.ones(len(self.levels_)), self.class_weight
-        if given is None:
-            return factors
-        if isinstance(given, str) and given == "balanced":
-            total = np.bincount(y, weights, len(factors))
-            seen = total > 0
-            factors[seen] = weights.sum() / (np.count_nonzero(seen) * total[seen])
-            return factors
-        if not isinstance(given, dict):
-            raise ValueError(
-                f"class_weight={given!r} is not known; pass 'balanced', None, or a dict "
-                "{label: weight}."
-            )
-        # As stated: `levels_` holds their codes where a tool has recoded the labels.
-        names = self.levels_ if self.levels is None else np.asarray(self.levels)
-        for label, weight in given.items():
-            at = np.flatnonzero(names == label)
-            if not len(at):
-                raise ValueError(
-                    f"class_weight names {label!r}, which is not one of the labels "
-                    f"{names.tolist()}."
-                )
-            if not (isinstance(weight, Real) and 0 < float(weight) < np.inf):
-                raise ValueError(
-                    f"class_weight[{label!r}]={weight!r} must be a number above zero; drop "
-                    "rows with sample_weight 0."
-                )
-            factors[at] = float(weight)
-        return factors
-
     def _kernel_at(self, gamma: float) -> Any:
         return chosen(self.kernel, gamma, self.degree, self.coef0)
 
-    def _gamma(self, rows: Rows) -> float:
+    def _gamma(self, rows: DistinctRows) -> float:
         return gamma_of(self.gamma, rows.X, rows.weights)
 
     def _cache_bytes(self) -> int:
@@ -252,7 +222,7 @@ class SupportVectorClassifier(ScoredClassifier):
         seed = 0 if self.random_state is None else self.random_state
         return np.random.default_rng([int(check_random_state(seed).randint(2**31)), purpose])
 
-    def _keep(self, found: Trained, rows: Rows, kept: np.ndarray, kernel: Any) -> None:
+    def _keep(self, found: Trained, rows: DistinctRows, kept: np.ndarray, kernel: Any) -> None:
         support = np.flatnonzero(found.beta)
         support = support[np.argsort(rows.first[support])]
         self.support_ = kept[rows.first[support]]
@@ -271,14 +241,20 @@ class SupportVectorClassifier(ScoredClassifier):
         self.converged_ = solution.report.converged
 
     def _calibrate(
-        self, rows: Rows, cost: np.ndarray, C: float, kernels: KernelRows, found: Trained
+        self,
+        rows: DistinctRows,
+        cost: np.ndarray,
+        C: float,
+        kernels: KernelRows,
+        found: Trained,
     ) -> None:
         def fit_score(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             machine = Machine.of(
                 self.constraints, rows.y[train], len(self.levels_), cost[train]
             )
-            # A part of the rows may need a higher price than all of them; at the least one
-            # itself, rounding would decide.
+            # A part of the rows may need a higher price than all of them. Exactly at the
+            # least price rounding would decide whether there is a solution; 1e-9 is far above
+            # rounding and far below what moves a score.
             price = max(C, (1 + 1e-9) * machine.least_C)
             fold = machine.solve(part(kernels, train), price, **self._limits())
             beta = np.zeros(len(rows))
@@ -290,38 +266,33 @@ class SupportVectorClassifier(ScoredClassifier):
     def _warn(self, found: Trained) -> None:
         if found.collapsed:
             warnings.warn(
-                "the bands between levels collapsed: no direction keeps the levels apart at "
-                "this price of an error, so predictions are arbitrary. Use a smaller C.",
+                "the bands between levels have no width: no direction separates the levels at "
+                "this C, so predictions are arbitrary. Use a smaller C.",
                 UserWarning,
                 stacklevel=4,
             )
         elif not self.converged_:
             warnings.warn(
-                f"training stopped after {self.n_iter_} steps with thresholds still uncertain "
-                f"by {found.solution.report.violation:.1e}, tol being {self.tol:g}. Raise "
-                "max_iter, or lower C or gamma, or scale the features.",
+                f"the solver did not converge in {self.n_iter_} steps: violation "
+                f"{found.solution.report.violation:.1e} is above tol={self.tol:g}. Raise "
+                "max_iter, lower C or gamma, or scale the features.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
 
 
-# ----------------------------------------------------------------
-# Support vector ordinal regression: four formulations, and the papers' search for C.
-
-
 class OrdinalSVM(SupportVectorClassifier):
     """Support vector ordinal regression: a score of large margin, cut by thresholds.
 
-    The score is a sum of kernels at training rows, those near or beyond a threshold. Rows
-    should keep a distance of one from the thresholds; what lacks costs C. `predict` gives the
-    level between whose thresholds the score falls; it does not go by the probabilities, which
-    come from a link calibrated on left-out rows.
+    The score is a sum of kernels at the support vectors, the training rows near or beyond a
+    threshold. Rows should keep a distance of one from the thresholds; a smaller distance costs
+    C times the difference. Probabilities come from a link calibrated on held-out rows.
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of slack: small for a smooth score, large for one that fits every row. Under
-        ``constraints="sum-of-margins"`` its meaning is another, see below.
+        Price of slack: small for a smooth score, large for one that fits every row. For
+        ``constraints="sum-of-margins"`` see the notes.
     kernel : {"rbf", "linear", "poly", "precomputed"}, callable or kernel, default="rbf"
         ``exp(-gamma |x - x'|^2)``, ``x'x``, ``(gamma x'x + coef0)^degree``; "precomputed" takes
         the (n, n) kernel matrix as X; a callable ``(X, Y) -> matrix``; or a kernel object of
@@ -330,15 +301,22 @@ class OrdinalSVM(SupportVectorClassifier):
         ``1 / (d * X.var())`` of the standardised X, ``1 / d``, or a number. The papers' kappa
         is twice gamma.
     degree : int, default=3
+        Degree of the polynomial kernel.
     coef0 : float, default=0.0
-        Of the polynomial kernel.
+        Constant of the polynomial kernel.
     constraints : {"implicit", "explicit", "fixed-margin", "sum-of-margins"}, default="implicit"
-        Which thresholds a row is judged by: all of them ("implicit", which bounds the absolute
-        error); the two next to its level, kept in order ("explicit", which bounds the
+        Which thresholds a row is compared with: all of them ("implicit", which bounds the
+        absolute error); the two next to its level, kept in order ("explicit", which bounds the
         classification error) or not ("fixed-margin"); or bands between levels, the sum of whose
-        widths is made large.
+        widths is maximised.
+    decision : {"mode", "median", "mean"} or array-like of shape (K, K), default="mode"
+        How `predict` chooses a level: the one whose thresholds enclose the score, which is also
+        the most probable; the median or the rounded mean of the probabilities; or the level of
+        least expected cost, where entry (i, j) is the cost of predicting level j when level i
+        is true. All but the first need ``calibration_folds``.
     class_weight : dict, "balanced" or None, default=None
-        Multiplies C for each label; "balanced" gives every level the same total.
+        Weights of labels, ``{label: weight}``, by which C is multiplied; "balanced" gives every
+        level the same total. Probabilities are calibrated without them.
     standardize : bool, default=True
         Whether features are shifted and scaled to unit spread first.
     calibration_folds : int or None, default=5
@@ -381,13 +359,16 @@ class OrdinalSVM(SupportVectorClassifier):
         How many of them each level has.
     coef_ : ndarray of shape (d,)
         Weights of the standardised features in the score; only with a linear kernel.
-    dual_objective_, duality_gap_ : float
-        Value of the dual, and how far it may be from the optimum at most.
+    dual_objective_ : float
+        Value of the dual problem.
+    duality_gap_ : float
+        Upper bound on the distance of ``dual_objective_`` from the optimum.
     n_iter_ : int
         Steps of the solver.
     converged_ : bool
+        Whether the solver met ``tol``.
     link_ : OrdinalLink or None
-        What turns scores into probabilities: its ``thresholds``, ``width`` and ``proba``.
+        Turns scores into probabilities; has ``thresholds``, ``width`` and ``proba``.
 
     See Also
     --------
@@ -395,10 +376,10 @@ class OrdinalSVM(SupportVectorClassifier):
 
     Notes
     -----
-    The sum of margins has ``|w| = 1``, so C is no price of fit against smoothness: as long as
-    no band or level closes, ``1 / C`` is the most rows (by weight) that may lie beyond a side
-    of a band, and the least that hold it in place. C times the rows of the lowest level, or of
-    the highest, must therefore come to at least one; and with a large C bands collapse unless
+    The sum of margins has ``|w| = 1``, so C does not trade fit for smoothness: while all bands
+    have a width, at most ``1 / C`` rows (by weight) lie beyond a side of a band, and at least
+    ``1 / C`` on or beyond it. C times the number of rows of the lowest level, and of the
+    highest, must therefore be at least one; and with a large C the bands have no width unless
     the levels can be separated.
 
     A fit does not depend on the order of the rows, and a weight of two is exactly the row
@@ -431,6 +412,7 @@ class OrdinalSVM(SupportVectorClassifier):
         degree: int = 3,
         coef0: float = 0.0,
         constraints: str = "implicit",
+        decision: Any = "mode",
         class_weight: Any = None,
         standardize: bool = True,
         calibration_folds: int | None = 5,
@@ -449,6 +431,7 @@ class OrdinalSVM(SupportVectorClassifier):
         self.degree = degree
         self.coef0 = coef0
         self.constraints = constraints
+        self.decision = decision
         self.class_weight = class_weight
         self.standardize = standardize
         self.calibration_folds = calibration_folds
@@ -466,10 +449,12 @@ class OrdinalSVM(SupportVectorClassifier):
         check_positive(self, "C")
         check_choices(self, warm_start=(True, False))
 
-    def _settle(self, rows: Rows, price: np.ndarray, given: Given) -> tuple[float, Any]:
+    def _price_and_kernel(
+        self, rows: DistinctRows, price: np.ndarray, given: Given
+    ) -> tuple[float, Any]:
         return float(self.C), self._kernel_at(self._gamma(rows))
 
-    def _earlier(self, rows: Rows, cost: np.ndarray, kernel: Any) -> Trained | None:
+    def _earlier(self, rows: DistinctRows, cost: np.ndarray, kernel: Any) -> Trained | None:
         before = getattr(self, "_before", None) if self.warm_start else None
         if before is None:
             return None
@@ -483,7 +468,9 @@ class OrdinalSVM(SupportVectorClassifier):
         )
         return found if same else None
 
-    def _remember(self, rows: Rows, cost: np.ndarray, kernel: Any, found: Trained) -> None:
+    def _remember(
+        self, rows: DistinctRows, cost: np.ndarray, kernel: Any, found: Trained
+    ) -> None:
         keep = (rows, cost, kernel, self.constraints, found)
         self._before = keep if self.warm_start else None
 
@@ -500,29 +487,70 @@ class OrdinalSVMCV(SupportVectorClassifier):
     Parameters
     ----------
     kernel : {"rbf", "linear", "poly", "precomputed"}, callable or kernel, default="rbf"
+        ``exp(-gamma |x - x'|^2)``, ``x'x``, ``(gamma x'x + coef0)^degree``; "precomputed" takes
+        the (n, n) kernel matrix as X; a callable ``(X, Y) -> matrix``; or a kernel object of
+        `ordinality.kernels` or scikit-learn, whose parameters are used as they are.
     constraints : {"implicit", "explicit", "fixed-margin", "sum-of-margins"}, default="implicit"
+        Which thresholds a row is compared with: all of them ("implicit", which bounds the
+        absolute error); the two next to its level, kept in order ("explicit", which bounds the
+        classification error) or not ("fixed-margin"); or bands between levels, the sum of whose
+        widths is maximised.
     cv : int, splitter or iterable of splits, default=5
         Folds with equal parts of each level, in which equal rows stay together; or anything
         that scikit-learn takes for ``cv``.
     scoring : str, default="mae"
-        What is to be good on left-out rows: "mae", "zero_one", or another name of
+        Score of held-out rows to optimise: "mae", "zero_one", or another name of
         `ordinality.metrics.scorer` that takes labels.
-    log_C, log_kappa : (int, int), default=(-3, 3)
-        Range of the coarse grid, as logarithms to base ten.
+    log_C : (int, int), default=(-3, 3)
+        Range of C in the coarse grid, as logarithms to base ten.
+    log_kappa : (int, int), default=(-3, 3)
+        Range of kappa in the coarse grid, as logarithms to base ten.
     fine_steps : int, default=4
         Points of the fine grid on either side of the best; 0 leaves it at the coarse one.
     search_max_iter : int, default=100_000
         Most steps of each fit in the search; ``cv_results_`` notes where that was too few.
     gamma : {"scale", "auto"} or float, default="scale"
-        Of the polynomial kernel.
-    degree, coef0, class_weight, standardize, calibration_folds, levels, tol, max_iter, \
-cache_size, random_state, n_jobs, verbose
-        As for `OrdinalSVM`; the folds of the search run in ``n_jobs`` threads too.
+        Of the polynomial kernel, as for `OrdinalSVM`.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant of the polynomial kernel.
+    decision : {"mode", "median", "mean"} or array-like of shape (K, K), default="mode"
+        How `predict` chooses a level: the one whose thresholds enclose the score, which is also
+        the most probable; the median or the rounded mean of the probabilities; or the level of
+        least expected cost, where entry (i, j) is the cost of predicting level j when level i
+        is true. All but the first need ``calibration_folds``.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of labels, ``{label: weight}``, by which C is multiplied; "balanced" gives every
+        level the same total. Probabilities are calibrated without them.
+    standardize : bool, default=True
+        Whether features are shifted and scaled to unit spread first.
+    calibration_folds : int or None, default=5
+        Parts in which rows are left out in turn to calibrate probabilities; each costs one
+        more fit. None: no probabilities, and `predict_proba` does not exist.
+    levels : array-like of shape (K,), default=None
+        The labels in order, lowest first. None: the order `y` carries, else sorted.
+    tol : float, default=1e-3
+        How far the thresholds' brackets may overlap, as a part of the margin.
+    max_iter : int, default=1_000_000
+        Most steps of the solver, each of which moves two multipliers. Linear kernels of at
+        most as many features as rows have another solver, of some twenty steps.
+    cache_size : float, default=256
+        MiB for rows of the kernel matrix; beyond, rows are computed again when needed.
+    random_state : int, RandomState or None, default=None
+        Chooses the folds; None is a fixed seed, so equal calls give equal models.
+    n_jobs : int, default=None
+        The folds of the search and of the calibration run in this many threads.
+    verbose : int, default=0
+        1 writes the stages of a long fit to stderr, 2 every step. The logger "ordinality" gets
+        them in any case, as INFO and DEBUG.
 
     Attributes
     ----------
-    C_, gamma_ : float
-        What was chosen; kappa is twice ``gamma_``.
+    C_ : float
+        The C that was chosen.
+    gamma_ : float
+        The gamma that was chosen; kappa is twice as large.
     best_score_ : float
         Mean score of the left-out rows there, the larger the better (errors are negated).
     cv_results_ : dict of ndarray
@@ -530,9 +558,32 @@ cache_size, random_state, n_jobs, verbose
         standard deviation over folds of "mae", "zero_one" and "score" (such as
         "mean_test_mae"), "mean_n_iter" and "converged". Both errors are there whatever
         ``scoring`` is. NaN where C is too small for the sum of margins.
-    levels_, thresholds_, bands_, support_, dual_coef_, n_support_, coef_, dual_objective_, \
-duality_gap_, n_iter_, converged_, link_
-        As for `OrdinalSVM`, of the final fit to all rows.
+    levels_ : ndarray of shape (K,)
+        Labels in order. ``classes_`` holds the same, sorted.
+    thresholds_ : ndarray of shape (K - 1,)
+        Ascending, on the scale of the score; equal on both sides of a level that was declared
+        but not seen, infinite beyond the outermost that were.
+    bands_ : ndarray of shape (K - 1, 2)
+        What rows should keep out of around each threshold: one to either side, or the band of
+        the sum of margins.
+    support_ : ndarray of shape (n_SV,)
+        Rows of X with a weight in the score; of equal rows the first stands for all.
+    dual_coef_ : ndarray of shape (n_SV,)
+        Their weights.
+    n_support_ : ndarray of shape (K,)
+        How many of them each level has.
+    coef_ : ndarray of shape (d,)
+        Weights of the standardised features in the score; only with a linear kernel.
+    dual_objective_ : float
+        Value of the dual problem.
+    duality_gap_ : float
+        Upper bound on the distance of ``dual_objective_`` from the optimum.
+    n_iter_ : int
+        Steps of the solver.
+    converged_ : bool
+        Whether the solver met ``tol``.
+    link_ : OrdinalLink or None
+        Turns scores into probabilities; has ``thresholds``, ``width`` and ``proba``.
 
     References
     ----------
@@ -564,6 +615,7 @@ duality_gap_, n_iter_, converged_, link_
         gamma: Any = "scale",
         degree: int = 3,
         coef0: float = 0.0,
+        decision: Any = "mode",
         class_weight: Any = None,
         standardize: bool = True,
         calibration_folds: int | None = 5,
@@ -586,6 +638,7 @@ duality_gap_, n_iter_, converged_, link_
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
+        self.decision = decision
         self.class_weight = class_weight
         self.standardize = standardize
         self.calibration_folds = calibration_folds
@@ -606,7 +659,9 @@ duality_gap_, n_iter_, converged_, link_
         for name in ("log_C", "log_kappa"):
             whole_powers(name, getattr(self, name))
 
-    def _settle(self, rows: Rows, price: np.ndarray, given: Given) -> tuple[float, Any]:
+    def _price_and_kernel(
+        self, rows: DistinctRows, price: np.ndarray, given: Given
+    ) -> tuple[float, Any]:
         wide = isinstance(self.kernel, str) and self.kernel == "rbf"
         log_C = whole_powers("log_C", self.log_C)
         log_kappa = whole_powers("log_kappa", self.log_kappa) if wide else np.array([np.nan])
@@ -637,20 +692,20 @@ duality_gap_, n_iter_, converged_, link_
         return self.C_, kernel_at(kappa)
 
     def _warn_of_search(self, cost: np.ndarray) -> None:
-        dear = self.cv_results_["C"] * np.max(cost) > DEAR
-        cut = int(np.sum(dear & ~self.cv_results_["converged"]))
+        costly = self.cv_results_["C"] * np.max(cost) > COSTLY
+        cut = int(np.sum(costly & ~self.cv_results_["converged"]))
         if cut:
             most, mean = np.max(self.cv_results_["C"]) * np.max(cost), np.mean(cost)
             warnings.warn(
-                f"the search for C stopped early at {cut} of {len(dear)} points: with these "
-                f"weights slack costs up to {most:.1e} (C times weight), and such fits take "
-                "too many steps. The best point of those searched is kept. Divide the weights "
-                f"by their mean ({mean:.2g}), or choose smaller C with log_C.",
+                f"the search for C stopped early at {cut} of {len(costly)} points: C times the "
+                f"sample weight reaches {most:.1e}, and such fits take too many steps. The "
+                "best point tried is kept. Divide the weights by their mean "
+                f"({mean:.2g}), or choose smaller C with log_C.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
 
-    def _splits(self, rows: Rows, given: Given) -> list[Any]:
+    def _splits(self, rows: DistinctRows, given: Given) -> list[Any]:
         """Folds of equal rows together, or those of a splitter, whose copies may part."""
         if isinstance(self.cv, Integral):
             rng = self._generator(2)
@@ -661,7 +716,7 @@ duality_gap_, n_iter_, converged_, link_
             gram = self._inputs() == "gram"
             same = np.arange(len(kept))
             rows_given = given.X[kept], given.ranks, given.weights[kept]
-            place[kept] = same if gram else Rows.places(*rows_given)
+            place[kept] = same if gram else DistinctRows.places(*rows_given)
             labels = np.zeros(len(given.X), dtype=np.int64)
             labels[kept] = given.ranks
             parts = check_cv(self.cv, labels, classifier=True).split(given.X, labels)
@@ -680,6 +735,6 @@ def _check_scoring(scoring: Any) -> None:
     metrics.scorer(name)  # refuses unknown names
     if name in ("rps", "log_score"):
         raise ValueError(
-            f"scoring={scoring!r} is one of probabilities, which a search has not; choose a "
-            "score of labels, such as 'mae' or 'zero_one'."
+            f"scoring={scoring!r} needs probabilities, which the search does not compute; "
+            "choose a score of labels, such as 'mae' or 'zero_one'."
         )

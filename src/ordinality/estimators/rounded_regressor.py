@@ -13,13 +13,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from .base_ordinal import SometimesProbabilistic
-from .fitting import atomic, rows_of
+from .base_ordinal import OrdinalClassifier
+from .fitting import atomic, check_weights, rows_of
 
 __all__ = ["RoundedRegressor"]
 
 
-class RoundedRegressor(SometimesProbabilistic):
+class RoundedRegressor(OrdinalClassifier):
     """Any regressor on the ranks 0, 1, ..., its prediction rounded to the nearest rank.
 
     The baseline of the papers: it takes the levels to be equally far apart. Worth beating, and
@@ -33,6 +33,14 @@ class RoundedRegressor(SometimesProbabilistic):
         None is the papers' choice, Gaussian-process regression with a Gaussian kernel whose
         signal, length scale and noise are learnt by type-II maximum likelihood, on
         standardised features.
+    decision : {"mean", "mode", "median"} or array-like of shape (K, K), default="mean"
+        How `predict` chooses a level: the regressor's prediction, rounded; or from the
+        probabilities the most probable level, the median, or the level of least expected cost,
+        where entry (i, j) is the cost of predicting level j when level i is true.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of labels, ``{label: weight}``, by which the weights of their rows are
+        multiplied; "balanced" gives every level the same total weight. For regressors that take
+        sample weights.
     levels : array-like of shape (K,), default=None
         The labels in order, lowest first. None: the order `y` carries, else sorted.
 
@@ -40,6 +48,8 @@ class RoundedRegressor(SometimesProbabilistic):
     ----------
     levels_ : ndarray of shape (K,)
         Labels in order. ``classes_`` holds the same, sorted.
+    thresholds_ : ndarray of shape (K - 1,)
+        Half-way between the ranks: 0.5, 1.5, ...
     regressor_ : regressor
         The fitted regressor.
 
@@ -53,8 +63,17 @@ class RoundedRegressor(SometimesProbabilistic):
     array(['bad', 'fair', 'good'], dtype='<U4')
     """
 
-    def __init__(self, regressor: Any = None, *, levels: Any = None) -> None:
+    def __init__(
+        self,
+        regressor: Any = None,
+        *,
+        decision: Any = "mean",
+        class_weight: Any = None,
+        levels: Any = None,
+    ) -> None:
         self.regressor = regressor
+        self.decision = decision
+        self.class_weight = class_weight
         self.levels = levels
 
     @atomic
@@ -73,13 +92,15 @@ class RoundedRegressor(SometimesProbabilistic):
         Returns
         -------
         self : RoundedRegressor
+            The fitted estimator.
         """
         default = self.regressor is None
         if not (default or _is_regressor(self.regressor)):
             raise TypeError(
-                f"regressor={self.regressor!r} is no regressor; pass an instance of one, such "
-                "as RandomForestRegressor(), or None for Gaussian-process regression."
+                f"regressor={self.regressor!r} is not a regressor; pass an instance, such as "
+                "RandomForestRegressor(), or None for Gaussian-process regression."
             )
+        self._check_decision()
         if default:
             X, checked = validate_data(self, X, y, dtype=np.float64, y_numeric=False)
         else:  # the regressor knows what it takes: text, missing cells, a frame
@@ -87,11 +108,16 @@ class RoundedRegressor(SometimesProbabilistic):
             checked = column_or_1d(y, warn=True)
         ranks = self._learn_levels(rows_of(y, checked, np.arange(len(checked))), checked)
         regressor = _naive(X.shape[1]) if default else clone(self.regressor)
+        if self.class_weight is not None:
+            weights = check_weights(fit_params.get("sample_weight"), len(ranks))
+            fit_params["sample_weight"] = weights * self._class_factors(ranks, weights)[ranks]
         if "sample_weight" in fit_params and not has_fit_parameter(regressor, "sample_weight"):
             raise ValueError(
-                f"{type(regressor).__name__} takes no sample weights; leave sample_weight out, "
-                "or choose a regressor that does, such as RidgeCV or RandomForestRegressor."
+                f"{type(regressor).__name__} takes no sample weights; leave sample_weight and "
+                "class_weight out, or choose a regressor that takes them, such as RidgeCV or "
+                "RandomForestRegressor."
             )
+        self.thresholds_ = np.arange(len(self.levels_) - 1) + 0.5
         with warnings.catch_warnings():
             # At an end of its generous bounds a parameter no longer changes the prediction.
             warnings.filterwarnings("ignore", ".*close to the specified", ConvergenceWarning)
@@ -99,16 +125,20 @@ class RoundedRegressor(SometimesProbabilistic):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """The level whose rank is nearest to the regressor's prediction.
+        """The level whose rank is nearest to the prediction, or another ``decision``.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Rows to predict.
 
         Returns
         -------
         y : ndarray of shape (n,)
+            Predicted labels.
         """
+        if not (isinstance(self.decision, str) and self.decision == "mean"):
+            return super().predict(X)
         # Rounded half up: NumPy rounds half to even, which would favour every other level.
         ranks = np.floor(self.predict_latent(X) + 0.5)
         return self._order.decode(np.clip(ranks, 0, len(self.levels_) - 1).astype(int))
@@ -119,13 +149,26 @@ class RoundedRegressor(SometimesProbabilistic):
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Rows to predict.
 
         Returns
         -------
         rank : ndarray of shape (n,)
+            Predictions, on the scale of ``thresholds_``.
         """
         X = self._checked(X)
         return np.ravel(self.regressor_.predict(X))
+
+    def _check_decision(self) -> None:
+        super()._check_decision()
+        if not (
+            _gives_deviation(self.regressor) or np.all(np.asarray(self.decision) == "mean")
+        ):
+            raise ValueError(
+                f"decision={self.decision!r} needs probabilities, but "
+                f"{type(self.regressor).__name__} predicts no standard deviation; use "
+                "decision='mean', or a regressor such as BayesianRidge."
+            )
 
     def _has_proba(self) -> bool:
         return _gives_deviation(getattr(self, "regressor_", self.regressor))
@@ -133,7 +176,7 @@ class RoundedRegressor(SometimesProbabilistic):
     def _level_proba(self, X: Any) -> np.ndarray:
         X = self._checked(X)
         mean, sd = self.regressor_.predict(X, return_std=True)
-        edges = np.concatenate([[-np.inf], np.arange(len(self.levels_) - 1) + 0.5, [np.inf]])
+        edges = np.concatenate([[-np.inf], self.thresholds_, [np.inf]])
         sd = np.maximum(sd, np.finfo(float).tiny)  # certain: all on one level
         return np.diff(ndtr((edges - mean[:, None]) / sd[:, None]), axis=1)
 

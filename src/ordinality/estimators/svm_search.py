@@ -1,7 +1,7 @@
-"""The papers' search for the price C and the width of the kernel: coarse, then fine.
+"""Grid search for C and the width of the kernel: coarse, then fine.
 
-Chu and Ghahramani (2005) and Chu and Keerthi (2007) did so: five folds, a grid of
-whole powers of ten, and a finer one in steps of 0.2 of the logarithm around the best.
+As in Chu and Ghahramani (2005) and Chu and Keerthi (2007): five folds, a grid of whole powers
+of ten, and a finer one in steps of 0.2 of the logarithm around the best point.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..svm.kernel_rows import KernelRows, part
 from .base_svm import Machine
 
 __all__ = [
-    "DEAR",
+    "COSTLY",
     "Search",
     "Tried",
     "best",
@@ -35,11 +35,11 @@ __all__ = [
 _FINE = 0.2  # step of the fine grid, in log10
 
 
-# Prices (C times weight) above this do not occur in the papers' grid, C <= 10^3.8, unless
-# weights are extreme. Multipliers have to travel as far as the price, and steps grow with it:
-# there a whole path of rising prices gets so many steps for each hinge term. Paths of unit
-# weights took 6 per term with 20 overlapping rows, 190 with 100 (three levels, rbf kernel).
-DEAR = 1e5
+# C times weight exceeds this only with extreme weights: the papers' grid ends at 10^3.8. The
+# number of steps grows with it, so above it a whole path of rising C gets _PER_TERM steps for
+# each hinge term. Paths of unit weights took 6 per term with 20 overlapping rows and 190 with
+# 100 (three levels, rbf kernel).
+COSTLY = 1e5
 
 
 _PER_TERM = 200
@@ -53,7 +53,7 @@ Tick = Callable[[int], None]
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Rows to learn from in folds, and how."""
+    """Folds of rows, and how a machine is trained and scored on them."""
 
     y: np.ndarray  # (n,); ranks 0..K-1
     n_levels: int
@@ -70,7 +70,7 @@ class Search:
     cache_bytes: int = 2**28
 
     def path(self, rows: KernelRows, Cs: np.ndarray, split: Split) -> np.ndarray:
-        """Rising prices for one fold, each fit starting from the last."""
+        """Errors, steps and convergence for rising C in one fold, shape (len(Cs), 5)."""
         train, test = split[:2]
         counts, test_counts = split[2:] or (self.weights[train], self.weights[test])
         cost = self.price[train] * counts
@@ -79,23 +79,23 @@ class Search:
         found, before, beta = np.full((len(Cs), 5), np.nan), None, np.zeros(len(self.y))
         left = _PER_TERM * len(machine.terms.row)
         for i, C in enumerate(Cs):
-            dear = C * np.max(cost) > DEAR
+            costly = C * np.max(cost) > COSTLY
             if machine.least_C > C:
                 continue
             if before is not None and before.collapsed:
-                found[i] = *found[i - 1, :3], 0, True  # and so it stays at a higher price
+                found[i] = *found[i - 1, :3], 0, True  # it stays so at a larger C
                 continue
-            if dear and before is not None and left <= 0:
+            if costly and before is not None and left <= 0:
                 found[i] = *found[i - 1, :3], 0, False
                 continue
             before = machine.solve(
                 inner, C, before, tol=self.tol, cache_bytes=self.cache_bytes,
-                max_steps=min(self.max_steps, left) if dear else self.max_steps,
+                max_steps=min(self.max_steps, left) if costly else self.max_steps,
             )  # fmt: skip
             beta[train] = before.beta
             ranks = _levels.rank_from_scores(rows.times(beta, test), before.thresholds)
             report = before.solution.report
-            left -= report.n_steps if dear else 0
+            left -= report.n_steps if costly else 0
             errors = self._errors(ranks, self.y[test], test_counts)
             found[i] = *errors, report.n_steps, report.converged
         return found
@@ -122,7 +122,7 @@ class _Echo:
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """Points of a grid and how they did, each array of shape (points,) or (points, folds)."""
+    """Points of a grid and their scores; arrays of shape (points,) or (points, folds)."""
 
     C: np.ndarray
     kappa: np.ndarray
@@ -159,8 +159,8 @@ def whole_powers(name: str, value: Any) -> np.ndarray:
         low, high = 1, 0
     if low > high:
         raise ValueError(
-            f"{name}={value!r} must be two whole numbers, the least and the largest logarithm "
-            "to base ten, such as (-3, 3)."
+            f"{name}={value!r} must be two whole numbers, the smallest and the largest "
+            "logarithm to base ten, such as (-3, 3)."
         )
     return np.arange(low, high + 1, dtype=np.float64)
 
@@ -215,10 +215,11 @@ def best(C: np.ndarray, kappa: np.ndarray, score: np.ndarray) -> int:
     if np.all(np.isnan(score)):
         raise ValueError(
             "no point of the search has a score in every fold. For the sum of margins C times "
-            "the rows of the lowest level and of the highest must come to at least 1: raise "
-            "log_C. Else choose a score that is defined where all predictions are alike: 'mae'."
+            "the number of rows of the lowest and of the highest level must be at least 1: "
+            "raise log_C. Otherwise choose a score that is defined where all predictions are "
+            "equal: 'mae'."
         )
-    # Sums of the same errors in another order differ in the last digits.
+    # Sums of the same errors in another order differ by rounding, some 1e-16 per row.
     top = np.flatnonzero(score >= np.nanmax(score) - 1e-12)
     return int(top[np.lexsort((kappa[top], C[top]))[0]])
 
@@ -232,7 +233,7 @@ def try_grid(
     mapper: Callable[..., Iterable[Any]] = map,
     tick: Tick = lambda done: None,
 ) -> Tried:
-    """Every point of a grid; parameters as in `coarse_to_fine`."""
+    """Train and score every point of a grid."""
     Cs, kappas = 10.0**log_C, 10.0**log_kappa
 
     def run(rows: KernelRows, split: Split) -> np.ndarray:

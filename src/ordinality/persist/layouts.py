@@ -263,9 +263,12 @@ _FITTED: Layout = {
     "feature_names_in_?": anything,
     "_sklearn_output_config?": anything,
 }
+_RULE = choice("mode", "median", "mean")
+_COSTS = either(floats("K", "K"), ints("K", "K"), every(every(number(), "K", list), "K", list))
 _ORDINAL: Layout = {
     **_FITTED,
     "_order": part("Order", K="K"),
+    "decision": either(_RULE, _COSTS),
     "levels_": labels("K"),
     "classes_": labels("K"),
 }
@@ -355,7 +358,6 @@ def _weighted(model: Any) -> bool:
 _GP: Layout = {
     **_ORDINAL,
     **_SEARCHED,
-    "decision": choice("mode", "median"),
     "_scaling": part("Scaling", d="d"),
     "fit_": part("Fit", n="n", t="t"),
     "kernel_": _KERNEL,
@@ -411,7 +413,12 @@ _ESTIMATORS: dict[str, Layout] = {
     "OrdinalSVM": _SVM,
     "OrdinalSVMCV": {**_SVM, "C_": _POSITIVE, "gamma_": number(0.0), "best_score_": _VALUE,
                      "cv_results_": arrays},
-    "RoundedRegressor": {**_ORDINAL, "regressor_": theirs("d"), "also": _in_order},
+    "RoundedRegressor": {
+        **_ORDINAL,
+        "thresholds_": floats("K-1", increasing=True),
+        "regressor_": theirs("d"),
+        "also": _in_order,
+    },
     "LowRankImputer": {
         **_FITTED, **_SEARCHED,
         "components_": floats("r", "d"),
