@@ -111,7 +111,7 @@ def test_weights_that_count_nothing_are_refused(kind, weight, message):
         (
             OrdinalBoost,
             {"warm_start": True, "validation_fraction": 0.1},
-            "warm_start cannot go on from a run that was stopped early; leave",
+            "warm_start cannot continue a fit with early stopping; leave",
         ),
         (OrdinalBoost, {"learner": KNeighborsClassifier()}, "KNeighbors.*takes no sample"),
     ],
@@ -142,10 +142,10 @@ def test_learners_that_cannot_vote_are_refused(learner, message):
 
 def test_a_warm_start_refuses_other_levels_columns_and_fewer_rounds():
     found = fit(warm_start=True)
-    with refused("n_estimators=5, but the model to go on from has 10; ask for at least"):
+    with refused("n_estimators=5, but the model to continue has 10; ask for at least"):
         found.set_params(n_estimators=5).fit(X, RANK)
     found.set_params(n_estimators=12)
-    with refused(r"levels \[0, 1\], but the model to go on from has \[0, 1, 2\]; state them"):
+    with refused(r"levels \[0, 1\], but the model to continue has \[0, 1, 2\]; state them"):
         found.fit(X, np.minimum(RANK, 1))
     with refused("X has 1 features, but OrdinalBoost is expecting 2"):
         found.fit(X[:, :1], RANK)
@@ -156,12 +156,12 @@ def test_a_warm_start_refuses_other_levels_columns_and_fewer_rounds():
 def test_a_warm_start_refuses_to_go_on_from_a_run_that_was_stopped_early():
     stopped = fit(validation_fraction=0.2)
     stopped.set_params(validation_fraction=None, warm_start=True)
-    with refused("warm_start cannot go on from a run that was stopped early"):
+    with refused("warm_start cannot continue a fit with early stopping"):
         stopped.fit(X, RANK)
 
 
 def test_too_few_rows_to_hold_out_are_refused():
-    with refused("validation_fraction=0.5 of 3 distinct rows leaves none to watch"):
+    with refused("validation_fraction=0.5 of 3 distinct rows holds out none"):
         fit([[0.0], [1.0], [2.0]], [0, 1, 2], validation_fraction=0.5)
 
 

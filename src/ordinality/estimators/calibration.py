@@ -1,7 +1,7 @@
-"""From scores to probabilities: an ordinal link learnt on scores of rows that were left out.
+"""Calibration: from scores to probabilities by an ordinal link learnt on held-out rows.
 
-A thresholded score says which level, not how surely. Given scores of rows that were left out
-when their score was learnt, the link is the probit model of one feature,
+A thresholded score predicts a level but no probability. Given scores of held-out rows, the
+link is the probit model of one feature,
 
     P(y <= k | s) = Phi((b_k - s) / w),
 
@@ -10,7 +10,12 @@ Gaussian processes with the score as its latent value, and its derivatives come 
 
 For learning, scores are scaled to mean zero and variance one, z, and the latent value
 ``rho z + noise e`` to ``rho^2 + noise^2 = 1``. The thresholds are then nearly the quantiles of
-the levels' frequencies whatever rho is, and the two are learnt hardly disturbing one another.
+the levels' frequencies whatever rho is, so the two hardly interact.
+
+A classifier alone fits itself several times more to get such scores. A cross-validation has
+them already, so `calibrate_from_folds` learns the links of all folds and of the final model
+from one fit a fold. Scores of another model are brought to the scale of the one that is
+calibrated by mean and spread on rows that both have seen.
 
 McCullagh (1980), *Regression models for ordinal data*; Platt (1999) for two levels.
 """
@@ -86,17 +91,17 @@ class OrdinalLink:
 def agreeing(proba: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     """Probabilities under which the predicted ranks are the most probable.
 
-    Tools of scikit-learn take for granted that prediction and largest probability agree. Where
-    the link prefers another level, mostly next to a threshold, the predicted one is given as
-    much before rows are scaled to sum to one again. Over 31 pairs of set and model (eight
-    published sets, means of three partitions) this changed the test log score by -0.034 to
-    +0.004: the prediction is worth as much as the link.
+    Tools of scikit-learn assume that prediction and largest probability agree. Where the link
+    prefers another level, mostly next to a threshold, the predicted one is raised to the same
+    probability before rows are scaled to sum to one again. Over 31 pairs of set and model
+    (eight published sets, means of three partitions) this changed the test log score by -0.034
+    to +0.004.
     """
     rows, top = np.arange(len(proba)), proba.max(axis=1)
-    # A few units in the last place above, for the scaling must not round it to a draw.
-    lent = np.where(proba.argmax(axis=1) == ranks, proba[rows, ranks], top * (1 + 1e-15))
+    # 1e-15 is a few units in the last place: the scaling must not round it to a tie.
+    raised = np.where(proba.argmax(axis=1) == ranks, proba[rows, ranks], top * (1 + 1e-15))
     proba = proba.copy()
-    proba[rows, ranks] = lent
+    proba[rows, ranks] = raised
     return proba / proba.sum(axis=1, keepdims=True)
 
 
@@ -105,12 +110,12 @@ def learn_link(
 ) -> OrdinalLink:
     """Link of the largest penalised likelihood.
 
-    One invented row keeps the link finite. Its score is not known and its level is each of the
-    K in equal parts, so that scores that say nothing leave the frequencies
-    ``(n_k + 1 / K) / (n + 1)`` and a level never seen keeps a little. And it takes back what
-    one row can say for sharpness: n rows of a normal regression give ``-n log(noise)``, with
-    noise^2 the share of the variance that is not explained, and the row gives ``+log(noise)``,
-    which is minus infinity for scores that would explain everything.
+    One pseudo-row keeps the link finite. Its score is not known and its level is each of the K
+    in equal parts, so that uninformative scores give the frequencies
+    ``(n_k + 1 / K) / (n + 1)`` and a level never seen keeps a small one. It also adds
+    ``log(noise)``, where n rows of a normal regression give ``-n log(noise)`` and noise^2 is
+    the share of the variance that is not explained: minus infinity for scores that would
+    explain everything.
     """
     weights = np.ones(len(y)) if weights is None else weights
     known = np.isfinite(scores)
@@ -122,8 +127,8 @@ def learn_link(
     frequencies = blank + np.bincount(y, weights, n_levels)
     start = _start(z, y, weights, frequencies / frequencies.sum())
     reach = 10.0 + np.max(np.abs(z), initial=0.0)  # Phi(-10) is less than any frequency
-    gap = np.log(1e-10 * reach), np.log(2.0 * reach)  # narrower ones would drown in rounding
-    # Nothing to go by is no slope at all, which a search would only creep up to.
+    gap = np.log(1e-10 * reach), np.log(2.0 * reach)  # narrower gaps are lost in rounding
+    # Without informative scores the slope is zero, which a search approaches only slowly.
     slopes = _LOG_SLOPES if np.any(z) else _LOG_SLOPES[:1] * 2
     box = [slopes, (-reach, reach), *[gap] * (n_levels - 2)]
     found = minimize(
@@ -141,9 +146,9 @@ def aligned(
 ) -> np.ndarray:
     """Scores of one model on the scale of another, by mean and spread on rows both have seen.
 
-    A model of fewer rows fits them better, and its scores are longer. Of 40 pairs of set and
-    model (eight published sets, means of four partitions) aligning made the test log score of
-    the link better in 34 and worse in 3; the median change was -0.007.
+    A model of fewer rows fits them better, and its scores spread wider. Of 40 pairs of set and
+    model (eight published sets, means of four partitions) aligning improved the test log score
+    of the link in 34 and worsened it in 3; the median change was -0.007.
     """
     centre, spread = _moments(own, weights)
     new_centre, new_spread = _moments(other, weights)
@@ -187,8 +192,8 @@ def _minus_objective(
 ) -> tuple[float, np.ndarray]:
     """Minus the penalised log-likelihood, and its gradient in ``[log slope, free thresholds]``.
 
-    Divided by the rows, lest the optimiser's first step be as long as there are many. With
-    rho^2 + noise^2 = 1, d rho / d log slope = rho noise^2 and d log noise = -rho^2.
+    Divided by the number of rows, so that the first step of the optimiser does not grow with
+    it. With rho^2 + noise^2 = 1, d rho / d log slope = rho noise^2 and d log noise = -rho^2.
     """
     rho, unit = _unit(theta)
     jet = unit.point(y, rho * z)
@@ -202,9 +207,6 @@ def _minus_objective(
     moved = pulled[1:] + whole.pull(levels, unseen, blank, none, none)[1:]
     total = weights.sum() + blank.sum()
     return -float(value) / total, -np.append(slope, moved) / total
-
-
-# ---------------------------------------------------------------- scores of left-out rows
 
 
 def out_of_fold(
@@ -228,10 +230,7 @@ def out_of_fold(
 def fold_splits(
     y: np.ndarray, n_folds: int, rng: np.random.Generator, groups: np.ndarray | None = None
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Training and test rows of each fold that leaves two levels to learn from.
-
-    Parameters as in `out_of_fold`.
-    """
+    """Training and test rows of each fold that leaves two levels to learn from."""
     groups = np.arange(len(y)) if groups is None else groups
     order = level_order(y, groups, rng)
     fold_of = np.empty(len(order), dtype=np.int64)
@@ -338,7 +337,7 @@ class ScoredClassifier(OrdinalClassifier):
         fit_score: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
         rng: np.random.Generator,
     ) -> None:
-        """Learn the link on scores of rows left out, brought to the scale of the whole model.
+        """Learn the link on scores of held-out rows, on the scale of the model of all rows.
 
         ``fit_score(train, test)`` gives the scores of both by a model of the training rows;
         ``whole()`` those of all rows by the model of all.
@@ -361,18 +360,6 @@ class ScoredClassifier(OrdinalClassifier):
         )  # fmt: skip
         self.link_ = learn_link(scores, rows.y, len(self.levels_), rows.weights)
         log.stage("probabilities calibrated on %d folds", folds)
-
-
-# ----------------------------------------------------------------
-# Calibration that shares the fits of a cross-validation.
-#
-# A score becomes probabilities through a link, and the link must be learnt on scores of rows
-# that were left out. A classifier alone fits itself several times more to get such scores. A
-# cross-validation has them already: the model of each fold gives scores to the rows of that
-# fold. One fit a fold is then enough for the links of all folds and of the final model.
-#
-# Each fold's scores are brought to the scale of the model that is calibrated, by mean and
-# spread on rows that both models have learnt from.
 
 
 def needs_link(estimator: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What a long fit says while it runs: to a logger, and to stderr if it is verbose.
+"""Messages of a long fit: to a logger, and to stderr if it is verbose.
 
 Every estimator has a logger named after its class below "ordinality". Nothing here configures
 logging; lines for stderr are written only where no handler of the user's writes them.
@@ -20,7 +20,7 @@ __all__ = ["FitLog", "SearchLog"]
 logging.getLogger("ordinality").addHandler(logging.NullHandler())
 
 
-_SILENCE = 5.0  # seconds after which the next step is told like a stage
+_SILENCE = 5.0  # seconds after which the next step is logged like a stage
 
 
 class FitLog:
@@ -43,7 +43,7 @@ class FitLog:
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody may get a message."""
+        """Whether any message will be shown or logged."""
         return self._verbose > 0 or self._logger.isEnabledFor(logging.INFO)
 
     def stage(self, text: str, *values: Any) -> None:
@@ -51,7 +51,7 @@ class FitLog:
         self._tell(logging.INFO, text, values)
 
     def step(self, text: str, *values: Any) -> None:
-        """One of many steps is done; after some seconds of silence it is told like a stage."""
+        """One of many steps is done; after a silence of some seconds it is logged as a stage."""
         silent = time.monotonic() - self._last >= _SILENCE
         self._tell(logging.INFO if silent else logging.DEBUG, text, values)
 
@@ -69,7 +69,7 @@ class FitLog:
         return tick
 
     def solver(self, n_steps: int, violation: float) -> None:
-        """A support vector machine has come so far."""
+        """Progress of the solver of a support vector machine."""
         self.step("%d steps of the solver, violation %.2g", n_steps, violation)
 
     def _tell(self, level: int, text: str, values: tuple[Any, ...]) -> None:
@@ -85,7 +85,7 @@ class FitLog:
 
 
 class SearchLog:
-    """What the search of a Gaussian process tells: evaluations, and a line for each subset."""
+    """Messages of the search of a Gaussian process: evaluations, and a line for each subset."""
 
     def __init__(self, log: FitLog, n: int) -> None:
         self._log, self._n, self._lock = log, n, threading.Lock()

@@ -81,10 +81,6 @@ def rows_of(y: Any, checked: np.ndarray, kept: np.ndarray) -> Any:
     return y.iloc[kept] if hasattr(y, "iloc") else y[kept]
 
 
-# ----------------------------------------------------------------
-# DistinctRows in an order of their own, so that a fit does not depend on how they were given.
-
-
 def canonical_order(X: np.ndarray, *ties: np.ndarray, gram: bool = False) -> np.ndarray:
     """Places of rows sorted by their features, equal ones by each of ``ties`` in turn.
 
@@ -154,10 +150,6 @@ def _runs(
     X, y = X[order], y[order]
     moved = np.append(True, np.any(X[1:] != X[:-1], axis=1))
     return order, moved, moved | np.append(True, y[1:] != y[:-1])
-
-
-# ----------------------------------------------------------------
-# Fits that succeed whole or change nothing.
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])

@@ -86,6 +86,7 @@ class ThresholdedEnsemble(ScoredClassifier):
         Returns
         -------
         self : object
+            The fitted estimator.
         """
         self._check_parameters()
         before = self._earlier()
@@ -117,6 +118,7 @@ class ThresholdedEnsemble(ScoredClassifier):
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Rows to predict.
 
         Returns
         -------
@@ -127,15 +129,17 @@ class ThresholdedEnsemble(ScoredClassifier):
         return self.ensemble_.score(X)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predictions after each round; the last are those of `predict`.
+        """Levels whose thresholds enclose the score, after each round.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Rows to predict.
 
         Yields
         ------
         y : ndarray of shape (n,)
+            Predicted labels.
         """
         for scores, thresholds in self._stages(X):
             yield self._order.decode(_levels.rank_from_scores(scores, thresholds))
@@ -146,10 +150,12 @@ class ThresholdedEnsemble(ScoredClassifier):
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Rows to predict.
 
         Yields
         ------
         scores : ndarray of shape (n,)
+            On the scale of the thresholds of that round.
         """
         for scores, _ in self._stages(X):
             yield scores
@@ -160,10 +166,12 @@ class ThresholdedEnsemble(ScoredClassifier):
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Rows to predict.
 
         Yields
         ------
         scores : ndarray of shape (n,) or (n, K)
+            As `decision_function` has them.
         """
         for scores, thresholds in self._stages(X):
             yield self._decision(scores, thresholds)
@@ -174,6 +182,7 @@ class ThresholdedEnsemble(ScoredClassifier):
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Rows to predict.
         y : array-like of shape (n,)
             Labels.
         normalized : bool, default=False
@@ -201,6 +210,7 @@ class ThresholdedEnsemble(ScoredClassifier):
         Parameters
         ----------
         X : array-like of shape (n, d)
+            Rows to predict.
         y : array-like of shape (n,)
             Labels.
         delta : float, default=0.0
@@ -209,6 +219,7 @@ class ThresholdedEnsemble(ScoredClassifier):
             Whether one of the two thresholds next to the label is too near (E_C); which share
             of them is (E_B); how many of all thresholds are (E_A).
         sample_weight : array-like of shape (n,), default=None
+            Weights of the rows.
 
         Returns
         -------
@@ -322,18 +333,18 @@ class ThresholdedEnsemble(ScoredClassifier):
             )
 
     def _earlier(self) -> Ensemble | None:
-        """The ensemble to go on from."""
+        """The ensemble to continue with a warm start."""
         if not self.warm_start:
             return None
         if self.validation_fraction is not None or hasattr(self, "validation_score_"):
             raise ValueError(
-                "warm_start cannot go on from a run that was stopped early; leave "
+                "warm_start cannot continue a fit with early stopping; leave "
                 "validation_fraction or warm_start out."
             )
         ensemble = getattr(self, "ensemble_", None)
         if ensemble is not None and self.n_estimators < len(ensemble.alphas):
             raise ValueError(
-                f"n_estimators={self.n_estimators}, but the model to go on from has "
+                f"n_estimators={self.n_estimators}, but the model to continue has "
                 f"{len(ensemble.alphas)}; ask for at least as many, or set warm_start=False."
             )
         return ensemble
@@ -342,7 +353,7 @@ class ThresholdedEnsemble(ScoredClassifier):
         found = self._resolve(labels, given).levels
         if not np.array_equal(found, self.levels_):
             raise ValueError(
-                f"the labels have the levels {found.tolist()}, but the model to go on from "
+                f"the labels have the levels {found.tolist()}, but the model to continue "
                 f"has {self.levels_.tolist()}; state them with `levels`, or set "
                 "warm_start=False."
             )
@@ -397,7 +408,7 @@ class ThresholdedEnsemble(ScoredClassifier):
     def _told(
         self, log: FitLog, before: Ensemble | None, total: float, watch: _Watch | None
     ) -> Callable[..., bool]:
-        """What is called after each round: a message, and then what was to be called anyway."""
+        """What is called after each round: early stopping, and a message."""
         done = 0 if before is None else len(before.alphas)
 
         def told(*round: Any) -> bool:
@@ -439,10 +450,9 @@ class ThresholdedEnsemble(ScoredClassifier):
 class OrdinalBoost(ThresholdedEnsemble):
     """Boosting for ordered labels: a vote of simple functions, cut by thresholds (ORBoost).
 
-    Each round adds the function that opposes the gradient of an exponential loss over margins
-    best, weighs it by the step that lowers the loss most, and moves the thresholds to where
-    they are best. `predict` gives the level between whose thresholds the vote falls; it does
-    not go by the probabilities, which come from a link calibrated on left-out rows.
+    Each round adds the function that best follows the negative gradient of an exponential loss
+    over margins, weights it by the step that lowers the loss most, and moves the thresholds to
+    their optimum. Probabilities come from a link calibrated on held-out rows.
 
     Parameters
     ----------
@@ -476,9 +486,9 @@ class OrdinalBoost(ThresholdedEnsemble):
         Share of each level held out to stop early: the round with the least error of these
         rows (absolute for ``margins="all"``, else classification) is kept.
     patience : int, default=50
-        Rounds without improvement after which early stopping gives up.
+        Rounds without improvement after which early stopping ends the fit.
     tol : float, default=1e-4
-        What counts as an improvement.
+        Smallest decrease of the error that counts as an improvement.
     warm_start : bool, default=False
         Whether `fit` adds rounds to the model there is, up to ``n_estimators``; on the same
         data the result is that of one long run. Scaling and seeds of the first fit are kept,
@@ -525,21 +535,20 @@ class OrdinalBoost(ThresholdedEnsemble):
     feature_importances_ : ndarray of shape (d,)
         Share of each feature in the vote; zeros if a scikit-learn classifier does not tell.
     link_ : OrdinalLink or None
-        What turns votes into probabilities: its ``thresholds``, ``width`` and ``proba``.
+        Turns votes into probabilities; has ``thresholds``, ``width`` and ``proba``.
     ensemble_ : Ensemble
-        All of the above as the workshop holds it, thresholds after each round included.
+        All of the above, with the thresholds after each round.
 
     See Also
     --------
-    RankBoost : orders the rows first and finds thresholds afterwards.
+    RankBoost : Orders the rows first and finds thresholds afterwards.
 
     Notes
     -----
-    A fit does not depend on the order of the rows, and a weight of two is exactly the row
-    twice. Rows that agree in all features share a fold, so that the probabilities are those of
-    rows not met before. Where the link holds another level to be more probable than the one
-    that `predict` gives, `predict_proba` lends the latter as much; ``link_.proba`` of
-    `predict_latent` is the link's own word.
+    A fit does not depend on the order of the rows, and a weight of two equals the row twice.
+    Rows that agree in all features share a fold of the calibration. Where the link prefers
+    another level than the one whose thresholds enclose the score, `predict_proba` raises the
+    latter to the same probability; ``link_.proba(predict_latent(X))`` is not adjusted.
 
     References
     ----------
@@ -630,11 +639,11 @@ class OrdinalBoost(ThresholdedEnsemble):
 class RankBoost(ThresholdedEnsemble):
     """Boosting that orders pairs of rows, with thresholds found by counting (RankBoost-AE).
 
-    Each round adds the function that orders rows of different level better, weighed by how
-    badly each pair is ordered so far; thresholds with the least error on the training rows cut
-    the finished vote. They have no say in which functions are chosen, and in the paper it
-    predicts worse than `OrdinalBoost`; it is for comparison, and for when the order of rows is
-    what is wanted (`predict_latent`).
+    Each round adds the function that best orders pairs of rows of different level, weighted by
+    how badly each pair is ordered so far. Thresholds with the least error on the training rows
+    cut the finished vote; they do not influence which functions are chosen. In the paper it
+    predicts worse than `OrdinalBoost`; use it for comparison, or where the order of rows is
+    wanted (`predict_latent`).
 
     Parameters
     ----------
@@ -668,9 +677,9 @@ class RankBoost(ThresholdedEnsemble):
         Share of each level held out to stop early: the round with the least error of these
         rows (absolute for ``margins="all"``, else classification) is kept.
     patience : int, default=50
-        Rounds without improvement after which early stopping gives up.
+        Rounds without improvement after which early stopping ends the fit.
     tol : float, default=1e-4
-        What counts as an improvement.
+        Smallest decrease of the error that counts as an improvement.
     warm_start : bool, default=False
         Whether `fit` adds rounds to the model there is, up to ``n_estimators``; on the same
         data the result is that of one long run. Scaling and seeds of the first fit are kept,
@@ -718,9 +727,9 @@ class RankBoost(ThresholdedEnsemble):
     feature_importances_ : ndarray of shape (d,)
         Share of each feature in the vote; zeros if a scikit-learn classifier does not tell.
     link_ : OrdinalLink or None
-        What turns votes into probabilities: its ``thresholds``, ``width`` and ``proba``.
+        Turns votes into probabilities; has ``thresholds``, ``width`` and ``proba``.
     ensemble_ : Ensemble
-        All of the above as the workshop holds it, thresholds after each round included.
+        All of the above, with the thresholds after each round.
 
     References
     ----------
@@ -819,15 +828,15 @@ def _held_out(rows: DistinctRows, fraction: float, rng: np.random.Generator) -> 
     held = np.flatnonzero(np.isin(rows.groups, order[np.diff(steps) > 0]))
     if not len(held):
         raise ValueError(
-            f"validation_fraction={fraction} of {len(first)} distinct rows leaves none to "
-            "watch: every level keeps one to learn from. Leave it out, or give more rows."
+            f"validation_fraction={fraction} of {len(first)} distinct rows holds out none: "
+            "every level keeps one row to learn from. Leave it out, or give more rows."
         )
     return held
 
 
 @dataclass(eq=False)
 class _Watch:
-    """Error of held-out rows after each round; says when it has not fallen for long enough."""
+    """Error of held-out rows after each round; true when it has not fallen for long enough."""
 
     rows: DistinctRows
     absolute: bool

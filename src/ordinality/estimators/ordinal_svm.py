@@ -372,7 +372,7 @@ class OrdinalSVM(SupportVectorClassifier):
 
     See Also
     --------
-    OrdinalSVMCV : chooses C and gamma by cross-validation.
+    OrdinalSVMCV : Chooses C and gamma by cross-validation.
 
     Notes
     -----

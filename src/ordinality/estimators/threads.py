@@ -1,9 +1,9 @@
-"""One pool of BLAS threads.
+"""Threads of the BLAS libraries, and a map over threads.
 
 The wheels of NumPy and SciPy each bring an OpenBLAS with threads of its own. Calls that
 alternate between the two leave one pool spinning while the other works; on two cores that made
 fits up to 100 times slower. The engines factorise with SciPy's, so NumPy's is held to one
-thread meanwhile.
+thread during a fit.
 """
 
 from __future__ import annotations
