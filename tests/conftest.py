@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,18 @@ import pytest
 # Before NumPy loads: the problems here are too small for two threads, which on a busy machine
 # wait for one another. What threads do is tested with threadpoolctl, which overrides this.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the loops once, before workers start that would each compile them."""
+    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if whole and config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        script = Path(__file__).parent / "compile_loops.py"
+        parts = ("processes", "machines")
+        running = [subprocess.Popen([sys.executable, str(script), part]) for part in parts]
+        codes = [process.wait() for process in running]
+        if any(codes):
+            raise pytest.UsageError("tests/compile_loops.py failed; its error stands above.")
 
 
 @pytest.fixture(scope="session")

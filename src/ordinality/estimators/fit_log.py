@@ -51,7 +51,7 @@ class FitLog:
         self._tell(logging.INFO, text, values)
 
     def step(self, text: str, *values: Any) -> None:
-        """One of many steps is done; after a silence of some seconds it is logged as a stage."""
+        """One of many steps is done; after 5 s of silence it is logged as a stage."""
         silent = time.monotonic() - self._last >= _SILENCE
         self._tell(logging.INFO if silent else logging.DEBUG, text, values)
 

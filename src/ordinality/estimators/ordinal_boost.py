@@ -32,7 +32,7 @@ from .fitting import (
 )
 from .threads import one_pool
 
-__all__ = ["OrdinalBoost", "RankBoost", "ThresholdedEnsemble"]
+__all__ = ["BoundTerms", "OrdinalBoost", "RankBoost", "ThresholdedEnsemble"]
 
 _DEEPEST = 12  # of a tree: its sums over bins take 4 kB a leaf
 _KINDS = ("classification", "boundary", "absolute")
