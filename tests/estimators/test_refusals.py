@@ -1,0 +1,430 @@
+"""What cannot be learnt from is refused with what was found, what is wanted and what to do.
+
+Refusals that every ordinal classifier shares are tables over all of them; refusals of
+parameters are one table, a line each.
+"""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process import kernels as theirs
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+
+from ordinality import (
+    LeastSquaresOrdinalGP,
+    OrdinalBoost,
+    OrdinalGP,
+    OrdinalSVM,
+    OrdinalSVMCV,
+    RankBoost,
+    RoundedRegressor,
+)
+from ordinality.kernels import Gaussian, Linear
+
+LEVELS = ["low", "mid", "high"]  # sorted: high, low, mid
+N = 40
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 2))
+RANK = np.digitize(X[:, 0] + 0.2 * RNG.normal(size=N), [-0.5, 0.5])
+Y = np.array(LEVELS)[RANK]
+
+CLASSIFIERS = {
+    "OrdinalGP": OrdinalGP(optimizer=None),
+    "LeastSquaresOrdinalGP": LeastSquaresOrdinalGP(optimizer=None),
+    "OrdinalBoost": OrdinalBoost(learner="sigmoid", n_estimators=5),
+    "RankBoost": RankBoost(learner="stump", n_estimators=5),
+    "OrdinalSVM": OrdinalSVM(calibration_folds=2),
+    "OrdinalSVMCV": OrdinalSVMCV(cv=2, log_C=(0, 0), log_kappa=(0, 0), fine_steps=0),
+    "RoundedRegressor": RoundedRegressor(),
+}
+every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
+weighing = pytest.mark.parametrize("name", [n for n in CLASSIFIERS if n != "RoundedRegressor"])
+
+
+def fit(name, X=X, y=RANK, sample_weight=None, **changes):
+    model = clone(CLASSIFIERS[name]).set_params(**changes)
+    return model.fit(
+        X, y, **({} if sample_weight is None else {"sample_weight": sample_weight})
+    )
+
+
+def changed(value):
+    Z = X.copy()
+    Z[3, 1] = value
+    return Z
+
+
+def refused(message, error=ValueError):
+    return pytest.raises(error, match=f"(?s){message}")
+
+
+# ------------------------------------------------------------------------------ features
+
+FEATURES = {
+    "NaN": (changed(np.nan), ValueError, "X contains NaN"),
+    "infinity": (changed(np.inf), ValueError, "X contains infinity"),
+    "1-D": (X[:, 0], ValueError, "Expected 2D array, got 1D.*reshape"),
+    "3-D": (X[:, :, None], ValueError, "dim 3|dim <= 2|2D array"),
+    "no rows": (np.empty((0, 2)), ValueError, "0 sample.*minimum of 1 is required"),
+    "no columns": (np.empty((N, 0)), ValueError, "0 feature.*minimum of 1 is required"),
+    "sparse": (csr_array(X), TypeError, r"Sparse data.*dense data is required.*toarray\(\)"),
+    "complex": (X + 1j, ValueError, "Complex data not supported"),
+    "text": (X.astype(str) + "cm", ValueError, "could not convert string to float.*cm"),
+    "too few": (X[:-1], ValueError, "inconsistent numbers of samples.*39, 40"),
+}
+
+
+@pytest.mark.parametrize("case", FEATURES)
+@every_classifier
+def test_features_that_are_no_table_of_numbers_are_refused(name, case):
+    given, error, message = FEATURES[case]
+    with refused(message, error):
+        fit(name, given, RANK if given.shape[0] else [])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_column_of_text_is_refused(library):
+    table = pytest.importorskip(library).DataFrame({"a": X[:, 0], "colour": ["red"] * N})
+    with refused("could not convert string to float: 'red'"):
+        fit("OrdinalGP", table)
+
+
+METHODS = ["predict", "predict_proba", "predict_level_proba", "predict_latent"]
+METHODS += ["decision_function", "staged_predict", "staged_decision_function"]
+
+
+def called(model, method, rows):
+    found = getattr(model, method)(rows)
+    return list(found) if method.startswith("staged") else found
+
+
+@pytest.mark.parametrize("method", METHODS)
+@every_classifier
+def test_nothing_is_predicted_before_fit_or_from_other_rows(name, method):
+    if not hasattr(CLASSIFIERS[name], method):
+        pytest.skip(f"{name} has no {method}")
+    with refused("not fitted yet. Call 'fit'", NotFittedError):
+        called(clone(CLASSIFIERS[name]), method, X)
+    model = fit(name)
+    with refused(f"X has 1 features, but {name} is expecting 2 features"):
+        called(model, method, X[:, :1])
+    for rows, message in (
+        (X[0], "Expected 2D array, got 1D"),
+        (changed(np.nan), "contains NaN"),
+        (X[:0], "0 sample.*minimum of 1"),
+    ):
+        with refused(message):
+            called(model, method, rows)
+
+
+# ------------------------------------------------------------------------------ labels
+
+LABELS = {
+    "unknown": (np.where(RANK == 1, "great", Y), LEVELS, "'great'.*declared levels.*add it to"),
+    "number": (RANK, [1, 2, 3], r"contains 0.*declared levels \[1, 2, 3\]"),
+    "text": (Y, [0, 1, 2], r"contains '(low|mid|high)'.*declared levels \[0, 1, 2\]"),
+    "one": (np.zeros(N, dtype=int), None, "only one class, 0; .*at least two levels"),
+    "one of three": (np.full(N, "mid"), LEVELS, "only one class, 'mid'; .*at least two levels"),
+    "continuous": (X[:, 0], None, "Unknown label type: continuous.*numpy.digitize.*`levels`"),
+    "NaN": (np.where(RANK > 0, RANK, np.nan), None, "contains NaN|contains nan"),
+    "2-D": (np.column_stack([RANK, RANK]), None, r"array of shape \(40, 2\)"),
+    "too few": (RANK[:-1], None, "inconsistent numbers of samples"),
+    "twice": (RANK, ["a", "a"], "'a' more than once; list every label once"),
+    "a word": (Y, "low", "levels must be one-dimensional.*pass a list"),
+    "one level": (
+        Y,
+        ["low"],
+        "levels lists only one class, 'low'; an order needs at least two",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LABELS)
+@every_classifier
+def test_labels_without_a_place_in_an_order_are_refused(name, case):
+    y, levels, message = LABELS[case]
+    with refused(message):
+        fit(name, y=y, levels=levels)
+
+
+@weighing
+def test_labels_must_be_passed(name):
+    with refused("requires y to be passed"):
+        fit(name, y=None)
+
+
+@every_classifier
+def test_missing_labels_are_refused(name):
+    pd = pytest.importorskip("pandas")
+    y = pd.Series(pd.Categorical(["low", None] * (N // 2), categories=LEVELS, ordered=True))
+    with refused("contains NaN|contains nan at position 1"):
+        fit(name, y=y)
+
+
+# ------------------------------------------------------------------------------ weights
+
+WEIGHTS = {
+    "negative": (-np.ones(N), "negative, infinite or missing values; use 0 to drop a row"),
+    "NaN": (np.full(N, np.nan), "negative, infinite or missing"),
+    "infinite": (np.full(N, np.inf), "negative, infinite or missing"),
+    "zero": (np.zeros(N), "all sample weights are zero: there is nothing to learn from"),
+    "short": (np.ones(3), r"sample_weight has shape \(3,\), but there are 40 rows; pass one"),
+    "column": (np.ones((N, 1)), r"sample_weight has shape \(40, 1\)"),
+    "number": (2.0, r"sample_weight has shape \(\)"),
+    "one level left": ((RANK == 0).astype(float), "only one class, 0"),
+}
+
+
+@pytest.mark.parametrize("case", WEIGHTS)
+@weighing
+def test_weights_that_count_nothing_are_refused(name, case):
+    weight, message = WEIGHTS[case]
+    with refused(message):
+        fit(name, sample_weight=weight)
+
+
+# ------------------------------------------------------------------------------ parameters
+
+CHOICES = {
+    "OrdinalGP": {
+        "inference": "'laplace', 'ep', 'variational'",
+        "criterion": "'evidence', 'bound', 'loo'",
+        "link": "'probit', 'logit'",
+        "optimizer": "'lbfgs', None",
+    },
+    "LeastSquaresOrdinalGP": {"optimizer": "'lbfgs', None", "standardize": "True, False"},
+    "OrdinalBoost": {"margins": "'all', 'left-right'", "warm_start": "True, False"},
+    "RankBoost": {"thresholding": "'absolute', 'zero-one'", "standardize": "True, False"},
+    "OrdinalSVM": {"constraints": "'implicit', 'explicit', 'fixed-margin', 'sum-of-margins'"},
+}
+
+
+@pytest.mark.parametrize("value", ["fancy", 3, ["ep"]], ids=str)
+@pytest.mark.parametrize(
+    ("name", "parameter"), [(name, p) for name, known in CHOICES.items() for p in known]
+)
+def test_an_unknown_choice_is_answered_with_the_known_ones(name, parameter, value):
+    with pytest.raises(ValueError) as caught:
+        fit(name, **{parameter: value})
+    known = CHOICES[name][parameter]
+    assert str(caught.value) == f"{parameter}={value!r} is not known; choose one of [{known}]."
+
+
+POSITIVE = {
+    "OrdinalGP": ["noise", "tol"],
+    "LeastSquaresOrdinalGP": ["noise", "slope"],
+    "OrdinalBoost": ["steepness"],
+    "OrdinalSVM": ["C", "tol", "cache_size"],
+}
+
+
+@pytest.mark.parametrize("value", [-1, 0, np.nan, np.inf, "1", None, [1.0], 1j], ids=str)
+@pytest.mark.parametrize(
+    ("name", "parameter"), [(name, p) for name, known in POSITIVE.items() for p in known]
+)
+def test_scales_and_tolerances_are_numbers_above_zero(name, parameter, value):
+    with pytest.raises(ValueError) as caught:
+        fit(name, **{parameter: value})
+    assert str(caught.value).startswith(f"{parameter}={value!r} must be a number above zero")
+
+
+COUNTS = {
+    "OrdinalGP": {"n_restarts": 0, "max_iter": 1, "max_evaluations": 1},
+    "LeastSquaresOrdinalGP": {"n_restarts": 0, "max_evaluations": 1},
+    "OrdinalBoost": {"n_estimators": 1, "max_depth": 1, "updates": 1, "patience": 1},
+    "RankBoost": {"max_bins": 2, "calibration_folds": 2},
+    "OrdinalSVM": {"degree": 1, "max_iter": 1, "calibration_folds": 2},
+    "OrdinalSVMCV": {"fine_steps": 0, "search_max_iter": 1, "cv": 2},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"), [(name, p) for name, known in COUNTS.items() for p in known]
+)
+def test_counts_are_whole_numbers(name, parameter):
+    least = COUNTS[name][parameter]
+    values = [least - 1] if parameter == "cv" else [least - 1, least + 0.5, "many"]
+    for value in values:
+        with refused(rf"{parameter}={value!r} must be a whole number, {least} or more"):
+            fit(name, **{parameter: value})
+
+
+PARAMETERS = [
+    ("OrdinalGP", {"thresholds": [1, 0]}, r"must increase, but they are \[1.0, 0.0\]; sort"),
+    ("OrdinalGP", {"thresholds": [0, 0]}, "must increase"),
+    ("OrdinalGP", {"thresholds": [0]}, r"shape \(1,\), but 3 levels are divided by 2 thresh"),
+    ("OrdinalGP", {"thresholds": 1.0}, r"shape \(\), but 3 levels"),
+    ("OrdinalGP", {"thresholds": [-np.inf, 0]}, "must be finite.*leave them out"),
+    ("OrdinalGP", {"thresholds": [0, np.nan]}, "must be finite"),
+    ("OrdinalGP", {"kernel": "sigmoid"}, "no kernel named 'sigmoid'; the names are gaussian"),
+    ("OrdinalGP", {"kernel": Gaussian(np.ones(3))}, "3 length scales but X has 2 features"),
+    ("OrdinalGP", {"kernel": Linear(np.ones(3)) + 1.0}, "3 relevances but X has 2 features"),
+    ("OrdinalGP", {"kernel": theirs.RBF(np.ones(3))}, "3 length scales but X has 2 features"),
+    ("OrdinalGP", {"kernel": theirs.RBF(np.ones(3), (0.1, 9.0))}, "number of dim.*3!=2"),
+    (
+        "OrdinalGP",
+        {"hyperprior": "strong"},
+        "hyperprior='strong' is not understood; use 'weak'",
+    ),
+    ("OrdinalGP", {"hyperprior": 3}, "hyperprior=3 is not understood"),
+    ("OrdinalGP", {"hyperprior": []}, r"hyperprior=\[\] is not understood"),
+    (
+        "OrdinalGP",
+        {"hyperprior": {"lengthscale": 1.0}},
+        "no parameter called 'lengthscale'; the",
+    ),
+    *(
+        ("OrdinalGP", {"hyperprior": {"noise": sd}}, "noise.*wanted a standard deviation above")
+        for sd in (-1.0, 0, np.nan)
+    ),
+    *(
+        ("OrdinalGP", {"hyperprior": {"noise": e}}, "noise.*wanted a standard deviation.*pair")
+        for e in ("wide", None, (1.0,), (0.0, 1.0, 2.0), (np.nan, 1.0))
+    ),
+    ("OrdinalBoost", {"learner": "svm"}, "learner='svm' is not known; choose one of.*'tree'"),
+    ("OrdinalBoost", {"learner": KNeighborsClassifier()}, "KNeighbors.*takes no sample"),
+    ("OrdinalBoost", {"max_depth": 40}, "max_depth=40 is too deep; 12 is the most"),
+    ("OrdinalBoost", {"max_bins": 1000}, "max_bins=1000 is too many; 256 is the most"),
+    ("OrdinalBoost", {"validation_fraction": 1.0}, "validation_fraction=1.0 must lie betw"),
+    ("OrdinalBoost", {"validation_fraction": "a"}, "validation_fraction='a' must lie betw"),
+    ("OrdinalBoost", {"tol": -1}, "tol=-1 must be a number, zero or more"),
+    (
+        "OrdinalBoost",
+        {"warm_start": True, "validation_fraction": 0.1},
+        "warm_start cannot continue a fit with early stopping; leave",
+    ),
+    (
+        "OrdinalSVM",
+        {"kernel": "sigmoid"},
+        "no kernel named 'sigmoid'; the names are rbf, linear",
+    ),
+    ("OrdinalSVM", {"kernel": "precomputed"}, "needs the Gram matrix"),
+    (
+        "OrdinalSVM",
+        {"kernel": lambda X, Y: X},
+        "the kernel function gave shape .* it must give",
+    ),
+    ("OrdinalSVM", {"gamma": "wide"}, "gamma='wide' must be 'scale', 'auto' or a number above"),
+    ("OrdinalSVM", {"gamma": -1.0}, "gamma=-1.0 must be"),
+    ("OrdinalSVM", {"coef0": -1.0}, "coef0=-1.0 must be a number, zero or more"),
+    ("OrdinalSVM", {"constraints": "sum-of-margins", "C": 1e-3}, "C is too small for the sum"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    PARAMETERS,
+    ids=lambda one: re.sub(" at 0x[0-9a-f]+", "", str(one)),  # the same in every process
+)
+def test_parameters_that_mean_nothing_are_refused(name, changes, message):
+    with refused(message):
+        fit(name, **changes)
+
+
+TYPES = [
+    ("OrdinalGP", {"kernel": Gaussian}, r"kernel is the class Gaussian; pass Gaussian\(\)"),
+    ("OrdinalGP", {"kernel": theirs.RBF}, r"kernel is the class RBF; pass RBF\(\)"),
+    ("OrdinalGP", {"kernel": 3.0}, "3.0 is not a kernel object.*wanted a kernel of ordinality"),
+    ("OrdinalGP", {"kernel": np.dot}, "is not a kernel object: it lacks diag"),
+    ("OrdinalSVM", {"kernel": 3}, "kernel=3 is not a kernel; pass one of"),
+    ("OrdinalSVM", {"kernel": Gaussian}, r"the class Gaussian; pass Gaussian\(\)"),
+    ("OrdinalBoost", {"learner": LogisticRegression}, r"pass LogisticRegression\(\)"),
+    ("OrdinalBoost", {"learner": LinearRegression()}, r"Regression\(\) is not a classifier; c"),
+    ("OrdinalBoost", {"learner": 3}, "learner=3 is not a classifier"),
+    ("OrdinalBoost", {"learner": None}, "learner=None is not a classifier"),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "message"), TYPES, ids=range(len(TYPES)))
+def test_objects_of_another_kind_are_refused(name, changes, message):
+    with refused(message, TypeError):
+        fit(name, **changes)
+
+
+# ------------------------------------------------------------------------------ after a fit
+
+
+@pytest.mark.parametrize(
+    ("theta", "message"),
+    [([0.0], r"theta has shape \(1,\), wanted \(4,\): length_scale, noise, first_thr"),
+     (np.zeros((4, 1)), r"theta has shape \(4, 1\)")],
+    ids=["short", "column"],
+)  # fmt: skip
+def test_theta_has_a_place_for_each_parameter(theta, message):
+    with refused(message):
+        fit("OrdinalGP").log_evidence(theta)
+    with refused("not fitted yet. Call 'fit'", NotFittedError):
+        OrdinalGP().log_evidence()
+
+
+@pytest.mark.parametrize(
+    ("gram", "message"),
+    [
+        (RNG.normal(size=(N, N)), r"not symmetric.*symmetrise it as \(K \+ K.T\) / 2"),
+        (X, "pass kernel values, not features"),
+        (-np.eye(N), "Gram matrix"),
+    ],
+    ids=["asymmetric", "features", "negative"],
+)  # fmt: skip
+def test_what_is_no_gram_matrix_is_refused(gram, message):
+    with refused(message):
+        fit("OrdinalGP", gram, kernel="precomputed")
+
+
+def test_new_items_need_covariances_with_all_training_items():
+    model = fit("OrdinalGP", Gaussian()(X), kernel="precomputed")
+    with refused("X has 2 features, but OrdinalGP is expecting 40 features"):
+        model.predict(X)
+
+
+def test_a_warm_start_refuses_other_levels_columns_and_fewer_rounds():
+    found = fit("OrdinalBoost", n_estimators=10, warm_start=True)
+    with refused("n_estimators=5, but the model to continue has 10; ask for at least"):
+        found.set_params(n_estimators=5).fit(X, RANK)
+    found.set_params(n_estimators=12)
+    with refused(r"levels \[0, 1\], but the model to continue has \[0, 1, 2\]; state them"):
+        found.fit(X, np.minimum(RANK, 1))
+    with refused("X has 1 features, but OrdinalBoost is expecting 2"):
+        found.fit(X[:, :1], RANK)
+    assert found.levels_.tolist() == [0, 1, 2]
+    assert found.set_params(levels=[0, 1, 2]).fit(X, np.minimum(RANK, 1)).n_estimators_ == 12
+
+
+def test_a_warm_start_cannot_continue_early_stopping():
+    stopped = fit("OrdinalBoost", validation_fraction=0.2)
+    stopped.set_params(validation_fraction=None, warm_start=True)
+    with refused("warm_start cannot continue a fit with early stopping"):
+        stopped.fit(X, RANK)
+
+
+def test_too_few_rows_to_hold_out_are_refused():
+    with refused("validation_fraction=0.5 of 3 distinct rows holds out none"):
+        fit("OrdinalBoost", [[0.0], [1.0], [2.0]], [0, 1, 2], validation_fraction=0.5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m: m.margin_error(X, RANK, kind="mae"), "kind='mae' is not known; choose one"),
+        (lambda m: m.margins_of(X, RANK[:-1]), "inconsistent numbers of samples"),
+        (lambda m: m.margins_of(X, RANK + 1), "y contains 3.*declared levels"),
+        (lambda m: m.bound_terms(X, RANK, 0.0), "delta=0.0 must be a number above zero"),
+        (lambda m: m.bound_terms(X, RANK, 0.1, confidence=1), "confidence=1 must lie between"),
+    ],
+    ids=["kind", "length", "label", "delta", "confidence"],
+)
+def test_margins_of_what_has_no_margin_are_refused(call, message):
+    with refused(message):
+        call(fit("OrdinalBoost"))
+
+
+def test_the_vc_dimension_of_other_learners_must_be_stated():
+    found = fit("OrdinalBoost", learner=LogisticRegression(), calibration_folds=None)
+    with refused("VC dimension of LogisticRegression is not known here; state it with vc_dim"):
+        found.bound_terms(X, RANK, 0.1)
+    assert found.bound_terms(X, RANK, 0.1, vc_dimension=3).d_hat == 5
