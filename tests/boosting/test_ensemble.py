@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ordinality.boosting.ensemble import boost, rank_boost
-from ordinality.boosting.learners import Cut, Foreign, Stump
+from ordinality.boosting.learners import DecisionStump, SklearnTrainer, Stump
 from ordinality.boosting.perceptron import Perceptron, Sigmoid
 from ordinality.boosting.trees import Tree
 from ordinality.levels import rank_from_scores
@@ -226,8 +226,12 @@ def test_partial_matching_leaves_later_learners_a_say():
     # A first learner that orders no pair wrongly but cannot tell ranks 2 and 3 apart.
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
     y = np.arange(4)
-    queue = [Cut(0, 1.5, 1.0), Cut(0, 2.5, 1.0), Cut(0, 0.5, 1.0)] * 20
-    fitted = run("rank", X, y, 4, Foreign(lambda *_: queue.pop(0)), rounds=60)
+    queue = [
+        DecisionStump(0, 1.5, 1.0),
+        DecisionStump(0, 2.5, 1.0),
+        DecisionStump(0, 0.5, 1.0),
+    ] * 20
+    fitted = run("rank", X, y, 4, SklearnTrainer(lambda *_: queue.pop(0)), rounds=60)
     assert errors_of(fitted, X, y) == 0.0
 
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ordinality.boosting.ensemble import left_right, margin_error, margins, normaliser
+from ordinality.boosting.ensemble import left_right_margins, margin_error, margins, normaliser
 from ordinality.levels import rank_from_scores, threshold_signs
 
 scores = arrays(np.float64, 10, elements=st.floats(-5, 5))
@@ -42,7 +42,7 @@ def test_the_boundary_error_lies_between_half_and_all_of_the_classification_erro
 def test_exponential_losses_bound_the_errors_at_a_margin(H, y, delta):
     rho = margins(H, THRESHOLDS, y)
     all_margins = np.exp(-rho).sum(axis=1).mean()
-    two_margins = np.exp(-left_right(rho, y)).sum(axis=1).mean()
+    two_margins = np.exp(-left_right_margins(rho, y)).sum(axis=1).mean()
     slack = 1 + 1e-12
     assert np.exp(-delta) * margin_error(rho, y, delta) <= all_margins * slack
     assert np.exp(-delta) * margin_error(rho, y, delta, "boundary") <= two_margins * slack
@@ -51,7 +51,7 @@ def test_exponential_losses_bound_the_errors_at_a_margin(H, y, delta):
 def test_a_margin_at_an_end_is_infinite():
     rho = margins(np.array([0.0, 0.0]), THRESHOLDS, np.array([0, 3]))
     np.testing.assert_array_equal(
-        left_right(rho, np.array([0, 3])), [[np.inf, -1.5], [-2.0, np.inf]]
+        left_right_margins(rho, np.array([0, 3])), [[np.inf, -1.5], [-2.0, np.inf]]
     )
 
 

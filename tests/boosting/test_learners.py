@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordinality.boosting.learners import Binned, Cut, Foreign, Stump
+from ordinality.boosting.learners import Binned, DecisionStump, SklearnTrainer, Stump
 from ordinality.boosting.perceptron import Perceptron, Sigmoid
 from ordinality.boosting.trees import Tree
 
@@ -38,7 +38,7 @@ def test_a_stump_is_as_good_as_trying_every_cut(trainer, seed, whole):
 def test_a_stump_cuts_midway(trainer):
     X = np.array([[1.0], [2.0], [4.0], [4.0]])
     value, _ = trainer.prepare(X).learn(np.array([1.0, 1.0, -1.0, -1.0]), np.ones(4), None)
-    assert value == Cut(0, 3.0, 1.0)
+    assert value == DecisionStump(0, 3.0, 1.0)
 
 
 @pytest.mark.parametrize("trainer", [Stump(), Stump(bins=256)])
@@ -126,7 +126,7 @@ def test_a_foreign_learner_is_asked_for_signs_with_weights_that_average_one():
         return lambda X: np.full(len(X), 3.0)
 
     X, g, mass = problem()
-    value, h = Foreign(fit).prepare(X).learn(g, mass, None)
+    value, h = SklearnTrainer(fit).prepare(X).learn(g, mass, None)
     np.testing.assert_array_equal(asked["target"], -np.sign(g))
     np.testing.assert_allclose(asked["weight"], np.abs(g) / np.abs(g).mean())
     np.testing.assert_array_equal(h, np.ones(60))  # held to [-1, 1]
@@ -142,5 +142,5 @@ def test_a_foreign_function_may_know_its_relevance():
             return np.eye(d)[0]
 
     X, g, mass = problem()
-    value, _ = Foreign(lambda *_: Knows()).prepare(X).learn(g, mass, None)
+    value, _ = SklearnTrainer(lambda *_: Knows()).prepare(X).learn(g, mass, None)
     np.testing.assert_array_equal(value.relevance(3), [1.0, 0.0, 0.0])
