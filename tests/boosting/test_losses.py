@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
@@ -108,6 +108,9 @@ def test_the_step_of_a_binary_learner_is_the_exact_minimiser(rising, falling, h)
 
 @settings(deadline=None)
 @given(positive, positive, arrays(np.float64, 8, elements=st.floats(-1, 1)))
+# One of the two sums is subnormal and the other zero.
+@example(np.full(8, 0.01), np.ones(8), np.eye(8)[0] * 5e-324)
+@example(np.ones(8), np.full(8, 0.01), np.eye(8)[0] * 5e-324)
 def test_a_step_lowers_the_loss(rising, falling, h):
     step = chord_step(LossTerms(rising, falling, 0.0), h)
     after = rising @ np.exp(step * h) + falling @ np.exp(-step * h)
@@ -120,6 +123,7 @@ def test_a_learner_without_a_wrong_row_gets_a_long_but_finite_step():
     assert chord_step(terms, right) == pytest.approx(np.log(1e10) / 2)
     assert chord_step(terms, -right) == pytest.approx(-np.log(1e10) / 2)
     assert pair_step(terms, right) == pytest.approx(np.log(1e10) / 4)
+    assert chord_step(terms, 5e-324 * right) == pytest.approx(np.log(1e10) / 2)
 
 
 def test_a_learner_that_abstains_gets_no_step():

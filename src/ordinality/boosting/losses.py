@@ -38,6 +38,10 @@ __all__ = [
 # of every such row shrinks by a factor of 1e5, and later learners still have an effect.
 _SHARE = 1e-10
 
+# Below this the share of a sum is subnormal and may underflow to zero, whose logarithm is
+# infinite. Such sums come from outputs as small, of a learner that all but abstains.
+_SUBNORMAL_SHARE = float(np.finfo(float).tiny) / _SHARE
+
 
 @dataclass(frozen=True, eq=False)
 class ScaledExponentials:
@@ -205,4 +209,6 @@ def pair_step(terms: LossTerms, h: np.ndarray) -> float:
 def _log_ratio(a: float, b: float) -> float:
     if a == b:  # both zero where a learner abstains everywhere
         return 0.0
+    if max(a, b) < _SUBNORMAL_SHARE:  # a power of two: exact, and the ratio stays
+        a, b = 2.0**100 * a, 2.0**100 * b
     return float(np.log(max(a, _SHARE * b)) - np.log(max(b, _SHARE * a)))
