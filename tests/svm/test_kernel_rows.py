@@ -47,9 +47,9 @@ def test_a_matrix_that_is_there_is_not_copied():
 def test_a_matrix_that_fits_is_computed_once():
     kernel = Counted(100)
     cache = RowCache(kernel.rows, 8 * 100 * 100)
-    cache.narrow(np.arange(0, 100, 3))
+    cache.shrink(np.arange(0, 100, 3))
     assert_true_to(cache, kernel.K, np.arange(0, 100, 3))
-    cache.widen()
+    cache.unshrink()
     assert_true_to(cache, kernel.K, np.arange(100))
     assert kernel.asked == [100]
 
@@ -91,16 +91,16 @@ def test_narrowing_keeps_what_is_there_and_makes_room():
     cache.fetch(np.arange(0, 30))
     cache.fetch(np.arange(100, 130))
     keep = np.arange(0, 200, 2)
-    cache.narrow(keep)
+    cache.shrink(keep)
     assert len(cache.store) == 100  # the same bytes hold twice as many rows of half the width
     np.testing.assert_array_equal(keep[held(cache)], [*range(0, 30, 2), *range(100, 130, 2)])
     assert_true_to(cache, kernel.K, keep)
     again = np.arange(1, 100, 3)
-    cache.narrow(again)
+    cache.shrink(again)
     assert_true_to(cache, kernel.K, keep[again])
     cache.fetch(np.array([10]))  # row 62 of all
     assert_true_to(cache, kernel.K, keep[again])
-    cache.widen()
+    cache.unshrink()
     cache.fetch(np.array([7]))
     assert_true_to(cache, kernel.K, np.arange(200))
     assert kernel.asked == [30, 30, 1, 1]
@@ -131,10 +131,10 @@ def test_rows_are_had_together_unless_others_would_go_for_them():
     cache.fetch(np.arange(100, 130))
     wanted = np.array([3, 150, 0, 199])  # the first ones fetched would be the first to go
     cache.fetch(np.arange(40, 50))
-    np.testing.assert_array_equal(cache.together(wanted), kernel.K[wanted])
+    np.testing.assert_array_equal(cache.several(wanted), kernel.K[wanted])
     assert_true_to(cache, kernel.K, np.arange(200))
     most = np.arange(60, 95)
-    np.testing.assert_array_equal(cache.together(most), kernel.K[most])
-    assert cache.together(np.arange(36)) is None
+    np.testing.assert_array_equal(cache.several(most), kernel.K[most])
+    assert cache.several(np.arange(36)) is None
     whole = RowCache(KernelRows.of_matrix(kernel.K), 0)
-    np.testing.assert_array_equal(whole.together(np.arange(190)), kernel.K[:190])
+    np.testing.assert_array_equal(whole.several(np.arange(190)), kernel.K[:190])

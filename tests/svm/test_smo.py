@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ordinality.svm.smo import brackets, place_all, violations
+from ordinality.svm.smo import brackets, classify_terms, violations
 from ordinality.svm.terms import FORMULATIONS
 
 MACHINES = [*FORMULATIONS, "comparisons"]
@@ -45,7 +45,7 @@ def placed(found):
     terms = found.terms
     up, low = np.empty(len(terms.row)), np.empty(len(terms.row))
     target = terms.hinge * terms.sign
-    place_all(terms.sign, target, terms.upper, found.alpha, up, low)
+    classify_terms(terms.sign, target, terms.upper, found.alpha, up, low)
     return up, low
 
 

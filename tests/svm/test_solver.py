@@ -8,7 +8,7 @@ import pytest
 
 from ordinality.svm import solver
 from ordinality.svm.kernel_rows import KernelRows
-from ordinality.svm.solver import recover, solve
+from ordinality.svm.solver import recover_thresholds, solve
 from ordinality.svm.terms import FORMULATIONS
 
 MACHINES = [*FORMULATIONS, "comparisons"]
@@ -95,7 +95,7 @@ def test_no_width_is_found_where_bands_cannot_be_had(toolbox):
 def test_a_price_too_low_for_the_sum_of_margins_is_refused(toolbox):
     _, y = toolbox.ordinal(20, 4)
     machine = toolbox.Machine("sum-of-margins", np.eye(20), y, 4, np.full(20, 0.1))
-    with pytest.raises(ValueError, match=r"C is too small.*at least 1, and comes to 0\.5"):
+    with pytest.raises(ValueError, match=r"C is too small.*at least 1, and is 0\.5"):
         machine.solved()
 
 
@@ -189,14 +189,14 @@ def assert_same(found, expected):
 
 def test_leaving_terms_out_does_not_change_the_answer(large, monkeypatch):
     machine, expected = large
-    narrowed = []
-    narrow = solver._Work.narrow
+    shrunk = []
+    shrink = solver._ActiveProblem.shrink
     monkeypatch.setattr(
-        solver._Work, "narrow", lambda work: (narrow(work), narrowed.append(work.narrowed))
+        solver._ActiveProblem, "shrink", lambda work: (shrink(work), shrunk.append(work.shrunk))
     )
     assert_same(machine.solved(tol=1e-6), expected)
-    assert any(narrowed)
-    monkeypatch.setattr(solver, "_SMALL", 10**9)
+    assert any(shrunk)
+    monkeypatch.setattr(solver, "_SHRINK_SIZE", 10**9)
     assert_same(machine.solved(tol=1e-6), expected)
 
 
@@ -233,7 +233,7 @@ def test_other_threads_go_on_meanwhile(toolbox, monkeypatch):
         "implicit", toolbox.kernel("rbf", X, X), y, 5, np.full(len(y), 1000.0)
     )
     machine.solved(tol=10.0)  # compiled before the clock starts
-    monkeypatch.setattr(solver, "_PERIOD", 10**9)  # one compiled call from beginning to end
+    monkeypatch.setattr(solver, "_SHRINK_PERIOD", 10**9)  # one compiled call for all steps
     seen, solving = [], Thread(target=machine.solved, kwargs={"tol": 1e-2})
     solving.start()
     while solving.is_alive():
@@ -246,7 +246,7 @@ def test_other_threads_go_on_meanwhile(toolbox, monkeypatch):
 
 
 def test_free_thresholds_lie_in_the_middle_of_their_brackets():
-    lower, upper, middle = recover(
+    lower, upper, middle = recover_thresholds(
         np.array([0.0, -np.inf, 3.0, -np.inf]), np.array([1.0, 2.0, np.inf, np.inf]),
         np.zeros(4), False,
     )  # fmt: skip
@@ -257,9 +257,9 @@ def test_free_thresholds_lie_in_the_middle_of_their_brackets():
 
 def test_a_chain_cuts_brackets_and_ties_runs():
     below, above = np.array([0.0, -1.0, 2.0]), np.array([5.0, 4.0, 9.0])
-    _, _, middle = recover(below.copy(), above.copy(), np.zeros(3), True)
+    _, _, middle = recover_thresholds(below.copy(), above.copy(), np.zeros(3), True)
     np.testing.assert_array_equal(middle, [2.0, 2.0, 5.5])
-    _, _, tied = recover(below, above, np.array([0.0, 0.3, 0.1]), True)
+    _, _, tied = recover_thresholds(below, above, np.array([0.0, 0.3, 0.1]), True)
     np.testing.assert_array_equal(tied, [3.0, 3.0, 3.0])
 
 

@@ -5,7 +5,12 @@ import pytest
 
 from ordinality.svm import solver
 from ordinality.svm.kernel_rows import KernelRows
-from ordinality.svm.solver import _farthest, _reach, climb, solve
+from ordinality.svm.solver import (
+    _distance_to_bounds,
+    _projected_line_search,
+    newton_on_face,
+    solve,
+)
 from ordinality.svm.terms import comparisons
 
 
@@ -27,14 +32,14 @@ def bent(alpha, upper, way, t):
 
 def test_within_a_wide_box_the_optimum_is_that_of_the_linear_system():
     K, alpha, slope, _ = face(0)
-    found = climb(K, alpha + 1e4, slope, np.full(12, 1e5), 0.0)
+    found = newton_on_face(K, alpha + 1e4, slope, np.full(12, 1e5), 0.0)
     np.testing.assert_allclose(found - alpha - 1e4, np.linalg.solve(K, slope), rtol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_it_ends_higher_within_the_box_and_flat_where_free(seed):
     K, alpha, slope, upper = face(seed, rank=(None, 3)[seed % 2])
-    found = climb(K, alpha, slope, upper, 1e-12)
+    found = newton_on_face(K, alpha, slope, upper, 1e-12)
     assert np.all((found >= 0) & (found <= upper))
     assert height(K, slope, found - alpha) > 0
     free = (found > 0) & (found < upper)
@@ -48,8 +53,8 @@ def test_the_way_is_left_where_the_dual_is_highest(seed):
     K, alpha, slope, upper = face(seed)
     way = 3 * np.random.default_rng([seed, 1]).normal(size=12)
     way *= np.sign(way @ slope)
-    reach = _reach(alpha, upper, way)
-    t = _farthest(K, slope, way, reach, np.argsort(reach))
+    reach = _distance_to_bounds(alpha, upper, way)
+    t = _projected_line_search(K, slope, way, reach, np.argsort(reach))
     at = height(K, slope, bent(alpha, upper, way, t) - alpha)
     tried = [
         height(K, slope, bent(alpha, upper, way, s) - alpha) for s in np.arange(1001) / 1000
@@ -62,13 +67,15 @@ def test_copies_of_a_term_do_no_harm():
     K, alpha, slope, _ = face(1)
     twice = np.r_[np.arange(12), np.arange(12)]
     begin = alpha[twice] + 1e4
-    step = climb(K[np.ix_(twice, twice)], begin, slope[twice], np.full(24, 1e5), 0.0) - begin
+    K2, upper = K[np.ix_(twice, twice)], np.full(24, 1e5)
+    step = newton_on_face(K2, begin, slope[twice], upper, 0.0) - begin
     np.testing.assert_allclose(K @ (step[:12] + step[12:]), slope, atol=1e-6)
 
 
 def test_what_is_no_kernel_is_left_alone():
     alpha = np.array([0.5, 0.5])
-    found = climb(np.array([[1.0, 3.0], [3.0, 1.0]]), alpha, np.ones(2), np.ones(2), 1e-12)
+    K = np.array([[1.0, 3.0], [3.0, 1.0]])
+    found = newton_on_face(K, alpha, np.ones(2), np.ones(2), 1e-12)
     np.testing.assert_array_equal(found, alpha)
 
 
@@ -106,7 +113,7 @@ def test_comparisons_agree_with_an_independent_solver(toolbox, seed, C, kernel):
 def test_leaps_change_the_way_and_not_the_end(toolbox, monkeypatch, C):
     problem = machine(toolbox, 5, C, m=400, n=80)
     leaping = problem.solved(tol=1e-6)
-    monkeypatch.setattr(solver._Work, "leap", lambda *_: False)
+    monkeypatch.setattr(solver._ActiveProblem, "newton_step", lambda *_: False)
     crawling = problem.solved(tol=1e-6)
     assert leaping.objective == pytest.approx(crawling.objective, rel=1e-9)
     np.testing.assert_allclose(leaping.scores, crawling.scores, atol=1e-5)
@@ -118,7 +125,7 @@ def test_where_steps_crawl_leaps_arrive(toolbox, monkeypatch):
     found = problem.solved(tol=1e-3, max_steps=30_000)
     assert found.report.converged
     assert found.gap < 1e-3 * found.objective
-    monkeypatch.setattr(solver._Work, "leap", lambda *_: False)
+    monkeypatch.setattr(solver._ActiveProblem, "newton_step", lambda *_: False)
     crawling = problem.solved(tol=1e-3, max_steps=30_000)
     assert not crawling.report.converged
     assert crawling.objective < found.objective
