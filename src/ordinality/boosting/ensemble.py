@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from .learners import Trainer
+from .learners import ConfidenceFunction, Trainer
 from .losses import (
     LossTerms,
     all_offsets,
@@ -46,14 +46,14 @@ __all__ = [
 
 # ``callback(learner, alpha, thresholds, log_losses)`` after each round, with the losses of this
 # run so far, that before its first round included; True ends the run.
-Callback = Callable[[Any, float, np.ndarray, list[float]], bool]
+Callback = Callable[[ConfidenceFunction, float, np.ndarray, list[float]], bool]
 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
     """Level k where ``thresholds[-1][k-1] < score(x) <= thresholds[-1][k]``."""
 
-    learners: tuple[Any, ...]  # T confidence functions
+    learners: tuple[ConfidenceFunction, ...]  # T of them
     alphas: np.ndarray  # (T,); their weights, of either sign
     thresholds: np.ndarray  # (T + 1, K - 1), rows ascending; row t is for the first t learners
     log_losses: np.ndarray  # (T + 1,); log of the training loss; never increases

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class PreparedTrainer(Protocol):
 
     def learn(
         self, gradient: np.ndarray, hessian: np.ndarray, rng: np.random.Generator
-    ) -> tuple[Any, np.ndarray]:
+    ) -> tuple[ConfidenceFunction, np.ndarray]:
         """A confidence function with small ``h @ gradient``, and ``h``, its outputs."""
 
 

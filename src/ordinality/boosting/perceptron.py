@@ -44,27 +44,16 @@ class Halfspace:
 
     def relevance(self, d: int) -> np.ndarray:
         """Squares of w, scaled to sum to one."""
-        return _squared_shares(self.w)
+        length = np.linalg.norm(self.w)
+        return (self.w / length) ** 2 if length > 0 else np.zeros_like(self.w)
 
 
 @dataclass(frozen=True, eq=False)
-class SoftHalfspace:
+class SoftHalfspace(Halfspace):
     """``tanh(w . x + bias)``."""
-
-    w: np.ndarray  # (d,)
-    bias: float
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         return np.tanh(X @ self.w + self.bias)
-
-    def relevance(self, d: int) -> np.ndarray:
-        """Squares of w, scaled to sum to one."""
-        return _squared_shares(self.w)
-
-
-def _squared_shares(w: np.ndarray) -> np.ndarray:
-    length = np.linalg.norm(w)
-    return (w / length) ** 2 if length > 0 else np.zeros_like(w)
 
 
 @dataclass(frozen=True)
@@ -98,14 +87,12 @@ class _PerceptronTrainer:
 
     def learn(
         self, gradient: np.ndarray, hessian: np.ndarray | None, rng: np.random.Generator
-    ) -> tuple[Halfspace | SoftHalfspace, np.ndarray]:
+    ) -> tuple[Halfspace, np.ndarray]:
         w = _coordinate_descent(self.columns, gradient, self.updates, rng, self.workspace)
-        halfspace: Halfspace | SoftHalfspace
-        if self.gamma is None:
-            halfspace = Halfspace(w[:-1], float(w[-1]))
-        else:
-            w = w * (self.gamma / np.linalg.norm(w))
-            halfspace = SoftHalfspace(w[:-1], float(w[-1]))
+        kind = Halfspace
+        if self.gamma is not None:
+            w, kind = w * (self.gamma / np.linalg.norm(w)), SoftHalfspace
+        halfspace = kind(w[:-1], float(w[-1]))
         return halfspace, halfspace(self.X)
 
 
