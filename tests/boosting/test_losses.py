@@ -63,6 +63,12 @@ def test_sums_over_ranks_equal_sums_over_pairs(H, y, w):
     assert terms.log_total == pytest.approx(np.log(2 * each.sum()), abs=1e-12)
 
 
+def test_offsets_of_zero_scores_count_rows():
+    rising, falling = pair_offsets(np.log([2.0, 3.0]), np.log([2.0, 3.0]))
+    np.testing.assert_allclose(np.exp(rising), [3.0, 0.0])  # rows above
+    np.testing.assert_allclose(np.exp(falling), [0.0, 2.0])  # rows below
+
+
 @pytest.mark.parametrize("offsets", [all_offsets, left_right_offsets])
 def test_the_gradient_agrees_with_central_differences(offsets):
     rng = np.random.default_rng(0)

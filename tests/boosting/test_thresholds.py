@@ -27,7 +27,7 @@ def sums(H, y, n_levels, weights=None):
 @pytest.mark.parametrize(
     ("rule", "key"), [(all_thresholds, "theta_All"), (left_right_thresholds, "theta_LR")]
 )
-def test_the_example_of_the_vectors_is_met(vectors, rule, key):
+def test_thresholds_are_those_of_the_reference_vectors(vectors, rule, key):
     example = vectors["boosting"]["theta_update_example"]
     H, y = np.array(example["H"]), np.array(example["y"]) - 1
     np.testing.assert_allclose(rule(*sums(H, y, 4)), example[key], rtol=1e-12)
@@ -127,7 +127,7 @@ def test_a_counted_threshold_lies_in_the_middle_of_the_lowest_best_gap():
     np.testing.assert_array_equal(least_error_thresholds(H, y, 2, np.ones(4)), [0.5])
 
 
-def test_neighbouring_floats_are_told_apart():
+def test_a_threshold_separates_neighbouring_floats():
     low = 1.0
     high = np.nextafter(low, 2.0)
     H, y = np.array([low, high]), np.array([0, 1])
@@ -143,7 +143,7 @@ def test_equal_scores_share_a_rank(error):
     assert rank_from_scores([0.0], thresholds) == [1]
 
 
-def test_ranks_nobody_has_are_counted_away():
+def test_empty_ranks_get_no_rows():
     H, y = np.arange(4.0), np.array([1, 1, 3, 3])
     thresholds = least_error_thresholds(H, y, 6, np.ones(4))
     np.testing.assert_array_equal(rank_from_scores(H, thresholds), y)
