@@ -39,7 +39,7 @@ __all__ = [
 _SHARE = 1e-10
 
 # Below this the share of a sum is subnormal and may underflow to zero, whose logarithm is
-# infinite. Such sums come from outputs as small, of a learner that all but abstains.
+# infinite. Such sums come from outputs as small, of a learner that nearly abstains.
 _SUBNORMAL_SHARE = float(np.finfo(float).tiny) / _SHARE
 
 
