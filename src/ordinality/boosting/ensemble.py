@@ -44,6 +44,9 @@ __all__ = [
     "rank_boost",
 ]
 
+# Thresholds, terms of the loss, and its logarithm, at given scores.
+_Evaluated = tuple[np.ndarray, LossTerms, float]
+
 # ``callback(learner, alpha, thresholds, log_losses)`` after each round, with the losses of this
 # run so far, that before its first round included; True ends the run.
 Callback = Callable[[ConfidenceFunction, float, np.ndarray, list[float]], bool]
@@ -111,12 +114,12 @@ def boost(
     thresholds_of, offsets_of = _MARGINS[margins]
     weights = np.ones(len(y)) if weights is None else weights
 
-    def evaluate(H: np.ndarray) -> _State:
+    def evaluate(H: np.ndarray) -> _Evaluated:
         e = scaled_exponentials(H, y, n_levels, weights)
         best = thresholds_of(e.log_plus, e.log_minus)
         thresholds = finite_thresholds(best, H)
         terms = loss_terms(e, y, *offsets_of(best))
-        return _State(thresholds, terms, terms.log_total)
+        return thresholds, terms, terms.log_total
 
     return _rounds(X, trainer, evaluate, chord_step, rounds, rng, start, watch)
 
@@ -146,28 +149,19 @@ def rank_boost(
     """
     weights = np.ones(len(y)) if weights is None else weights
 
-    def evaluate(H: np.ndarray) -> _State:
+    def evaluate(H: np.ndarray) -> _Evaluated:
         e = scaled_exponentials(H, y, n_levels, weights)
         terms = loss_terms(e, y, *pair_offsets(e.log_plus, e.log_minus))
         thresholds = least_error_thresholds(H, y, n_levels, weights, thresholding)
-        return _State(thresholds, terms, terms.log_total - np.log(2.0))  # each pair twice
+        return thresholds, terms, terms.log_total - np.log(2.0)  # each pair twice
 
     return _rounds(X, trainer, evaluate, pair_step, rounds, rng, start, watch)
-
-
-@dataclass(frozen=True, eq=False)
-class _State:
-    """What the next round starts from."""
-
-    thresholds: np.ndarray
-    terms: LossTerms
-    log_loss: float
 
 
 def _rounds(
     X: np.ndarray,
     trainer: Trainer,
-    evaluate: Callable[[np.ndarray], _State],
+    evaluate: Callable[[np.ndarray], _Evaluated],
     step: Callable[[LossTerms, np.ndarray], float],
     rounds: int,
     rng: np.random.Generator,
@@ -177,26 +171,21 @@ def _rounds(
     """Learn a confidence function, choose its step, find the thresholds anew; repeat."""
     prepared = trainer.prepare(X)
     H = np.zeros(len(X)) if start is None else start.score(X)
-    state = evaluate(H)
-    learners, alphas = [], []
-    thresholds, log_losses = [state.thresholds], [state.log_loss]
+    theta, terms, log_loss = evaluate(H)
+    learners, alphas, thresholds, log_losses = [], [], [theta], [log_loss]
     for _ in range(rounds):
-        learner, h = prepared.learn(state.terms.gradient, state.terms.hessian, rng)
-        alpha = step(state.terms, h)
+        learner, h = prepared.learn(terms.gradient, terms.hessian, rng)
+        alpha = step(terms, h)
         H += alpha * h
-        state = evaluate(H)
+        theta, terms, log_loss = evaluate(H)
         learners.append(learner)
         alphas.append(alpha)
-        thresholds.append(state.thresholds)
-        log_losses.append(state.log_loss)
-        if watch is not None and watch(learner, alpha, state.thresholds, log_losses):
+        thresholds.append(theta)
+        log_losses.append(log_loss)
+        if watch is not None and watch(learner, alpha, theta, log_losses):
             break
-    found = Ensemble(
-        tuple(learners),
-        np.array(alphas, dtype=float),
-        np.array(thresholds),
-        np.array(log_losses),
-    )
+    weights = np.array(alphas, dtype=float)
+    found = Ensemble(tuple(learners), weights, np.array(thresholds), np.array(log_losses))
     return found if start is None else start.extended(found)
 
 

@@ -116,7 +116,7 @@ class _SortedStumpTrainer:
 
 
 @loop
-def _best_sorted(columns: np.ndarray, order: np.ndarray, g: np.ndarray) -> tuple:
+def _best_sorted(columns, order, g):
     # h @ g = -polarity * side, where side is the sum of g below the cut less the sum above it:
     # the largest |side| is best. `at` counts the rows below the cut; zero gives a constant.
     total = g.sum()
@@ -145,7 +145,7 @@ class _BinnedStumpTrainer:
 
 
 @loop
-def _best_binned(codes: np.ndarray, g: np.ndarray) -> tuple:
+def _best_binned(codes, g):
     # As `_best_sorted`, but `at` is the last bin below the cut, and -1 gives a constant.
     total = g.sum()
     feature, at, best, side = 0, -1, abs(total), -total

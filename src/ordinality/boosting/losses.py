@@ -63,9 +63,7 @@ def scaled_exponentials(
 
 
 @loop
-def _scaled_exponentials(
-    H: np.ndarray, y: np.ndarray, weights: np.ndarray, n_levels: int
-) -> tuple:
+def _scaled_exponentials(H, y, weights, n_levels):
     # Scalar loops: array expressions take a second longer to compile.
     highest, lowest, span = np.empty(n_levels), np.empty(n_levels), np.empty(n_levels)
     for k in range(n_levels):
@@ -157,15 +155,7 @@ def loss_terms(
 
 
 @loop
-def _loss_terms(
-    plus: np.ndarray,
-    minus: np.ndarray,
-    highest: np.ndarray,
-    lowest: np.ndarray,
-    y: np.ndarray,
-    rising: np.ndarray,
-    falling: np.ndarray,
-) -> tuple:
+def _loss_terms(plus, minus, highest, lowest, y, rising, falling):
     a, b, unit = np.empty(rising.size), np.empty(rising.size), -np.inf
     for k in range(a.size):
         a[k], b[k] = highest[k] + rising[k], falling[k] - lowest[k]
@@ -187,7 +177,7 @@ def chord_step(terms: LossTerms, h: np.ndarray) -> float:
 
 
 @loop
-def _chord_sums(h: np.ndarray, rising: np.ndarray, falling: np.ndarray) -> tuple:
+def _chord_sums(h, rising, falling):
     w_plus, w_minus = 0.0, 0.0
     for i in range(h.size):
         w_plus += h[i] * rising[i] if h[i] > 0.0 else -h[i] * falling[i]

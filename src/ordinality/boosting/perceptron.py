@@ -131,16 +131,7 @@ def _workspace(n: int) -> tuple[np.ndarray, ...]:
 
 
 @loop
-def _line_searches(
-    Q: np.ndarray,
-    s: np.ndarray,
-    g: np.ndarray,
-    sums: np.ndarray,
-    chosen: np.ndarray,
-    bins: np.ndarray,
-    rows: np.ndarray,
-    room: np.ndarray,
-) -> np.ndarray:
+def _line_searches(Q, s, g, sums, chosen, bins, rows, room):
     # An exact search along each direction; Q[j] holds p . x of every row, s holds w . x and is
     # updated after each step.
     steps, jumps, places = np.empty(Q.shape[0]), room[0], room[1]
@@ -158,7 +149,7 @@ def _line_searches(
 
 
 @loop
-def _typical_breakpoint(s: np.ndarray, q: np.ndarray) -> float:
+def _typical_breakpoint(s, q):
     # From some sixty rows: it only decides how evenly the bins fill.
     a, b = 0.0, 0.0
     for i in range(0, s.size, 1 + s.size // 64):
@@ -168,15 +159,7 @@ def _typical_breakpoint(s: np.ndarray, q: np.ndarray) -> float:
 
 
 @loop
-def _bin_breakpoints(
-    q: np.ndarray,
-    s: np.ndarray,
-    g: np.ndarray,
-    scale: float,
-    n_bins: int,
-    bins: np.ndarray,
-    jumps: np.ndarray,
-) -> None:
+def _bin_breakpoints(q, s, g, scale, n_bins, bins, jumps):
     # Break-points t = -s / q have Cauchy tails; u = t / (scale + |t|) rises with t from -1 to
     # 1 and needs no division by a q near zero. At t, the sum of side * g jumps by 2 g if q > 0
     # and by -2 g if q < 0; jumps hold half of that.
@@ -192,9 +175,7 @@ def _bin_breakpoints(
 
 
 @loop
-def _choose_bins(
-    bins: np.ndarray, jumps: np.ndarray, sums: np.ndarray, chosen: np.ndarray
-) -> tuple:
+def _choose_bins(bins, jumps, sums, chosen):
     # The least sum at an edge of a bin, and that edge. Chosen are the bins in which the sum may
     # be less, and the nearest non-empty bins on both sides of the edge. sums[:, 0] is left with
     # the sum at the lower edge of each bin.
@@ -225,16 +206,7 @@ def _choose_bins(
 
 
 @loop
-def _sort_chosen(
-    q: np.ndarray,
-    s: np.ndarray,
-    scale: float,
-    bins: np.ndarray,
-    jumps: np.ndarray,
-    chosen: np.ndarray,
-    rows: np.ndarray,
-    places: np.ndarray,
-) -> int:
+def _sort_chosen(q, s, scale, bins, jumps, chosen, rows, places):
     # The rows of the chosen bins in order of u, without rows of no weight.
     m = 0
     for i in range(bins.size):
@@ -260,15 +232,7 @@ def _sort_chosen(
 
 
 @loop
-def _best_gap(
-    rows: np.ndarray,
-    places: np.ndarray,
-    bins: np.ndarray,
-    jumps: np.ndarray,
-    sums: np.ndarray,
-    best: float,
-    edge: int,
-) -> tuple:
+def _best_gap(rows, places, bins, jumps, sums, best, edge):
     # The two rows between whose break-points the sum is least; -1 where a side has none.
     left, right, inside, value, current = -1, -1, False, 0.0, -1
     for a in range(rows.size):
@@ -287,7 +251,7 @@ def _best_gap(
 
 
 @loop
-def _step_to_middle(left: int, right: int, s: np.ndarray, q: np.ndarray) -> float:
+def _step_to_middle(left, right, s, q):
     if left < 0 and right < 0:
         return 0.0  # the sum does not depend on this direction
     if left < 0:

@@ -43,24 +43,15 @@ def left_right_thresholds(log_plus: np.ndarray, log_minus: np.ndarray) -> np.nda
     """Ordered minimiser of the loss over left and right margins (7), by pooling violators."""
     blocks: list[tuple[float, float, int]] = []  # log A, log B, how many thresholds
     for a, b in zip(log_plus[:-1].tolist(), log_minus[1:].tolist(), strict=True):
-        block = (a, b, 1)
-        while blocks and _violated(blocks[-1], block):
-            block = _pooled(blocks.pop(), block)
-        blocks.append(block)
+        size = 1
+        # Between two empty ranks both sums are -inf and the threshold is NaN, which is not `<=`
+        # anything: it is pooled with its neighbour.
+        while blocks and not blocks[-1][0] - blocks[-1][1] <= a - b:
+            low_a, low_b, low_size = blocks.pop()
+            a, b = float(np.logaddexp(low_a, a)), float(np.logaddexp(low_b, b))
+            size += low_size
+        blocks.append((a, b, size))
     return np.repeat([0.5 * (a - b) for a, b, _ in blocks], [size for *_, size in blocks])
-
-
-def _violated(low: tuple[float, float, int], high: tuple[float, float, int]) -> bool:
-    # Between two empty ranks both sums are -inf and the threshold is NaN, which is not `<=`
-    # anything: it is pooled with its neighbour.
-    return not low[0] - low[1] <= high[0] - high[1]
-
-
-def _pooled(
-    low: tuple[float, float, int], high: tuple[float, float, int]
-) -> tuple[float, float, int]:
-    a, b = np.logaddexp(low[0], high[0]), np.logaddexp(low[1], high[1])
-    return float(a), float(b), low[2] + high[2]
 
 
 def finite_thresholds(thresholds: np.ndarray, H: np.ndarray) -> np.ndarray:
@@ -99,7 +90,7 @@ def midpoint(low: Any, high: Any) -> Any:
 
 
 @loop
-def _least_absolute(H: np.ndarray, y: np.ndarray, w: np.ndarray, n_levels: int) -> np.ndarray:
+def _least_absolute(H, y, w, n_levels):
     # H ascending. The error of threshold k is the weight of the rows of rank <= k above it and
     # of the others below it. It starts below all scores; passing row i adds -w[i] or +w[i].
     n, m = H.size, n_levels - 1
@@ -118,7 +109,7 @@ def _least_absolute(H: np.ndarray, y: np.ndarray, w: np.ndarray, n_levels: int) 
 
 
 @loop
-def _least_zero_one(H: np.ndarray, y: np.ndarray, w: np.ndarray, n_levels: int) -> np.ndarray:
+def _least_zero_one(H, y, w, n_levels):
     # H ascending. gain[k]: the largest weight of correctly ranked rows among those so far if
     # the next row has rank k; start[k, i]: how many of the first i lie below threshold k-1.
     n = H.size

@@ -79,7 +79,7 @@ def _leaf_outputs(
 
 
 @loop
-def _grow_tree(codes: np.ndarray, g: np.ndarray, hessian: np.ndarray, depth: int) -> tuple:
+def _grow_tree(codes, g, hessian, depth):
     # `last[node]` is the last bin that goes left; 255 sends all rows there. `place[i]` is the
     # number of row i's node within the current level, in the end its leaf.
     nodes = (1 << depth) - 1
@@ -107,7 +107,7 @@ def _grow_tree(codes: np.ndarray, g: np.ndarray, hessian: np.ndarray, depth: int
 
 
 @loop
-def _best_cut(sums: np.ndarray) -> tuple:
+def _best_cut(sums):
     G, M = 0.0, 0.0
     for b in range(256):
         G += sums[b, 0]
@@ -127,7 +127,7 @@ def _best_cut(sums: np.ndarray) -> tuple:
 
 
 @loop
-def _leaf_of_rows(X: np.ndarray, feature: np.ndarray, cut: np.ndarray) -> np.ndarray:
+def _leaf_of_rows(X, feature, cut):
     place = np.empty(X.shape[0], dtype=np.int64)
     for i in range(X.shape[0]):
         node = 0

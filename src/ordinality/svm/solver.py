@@ -86,7 +86,7 @@ class Solution:
 
     @property
     def primal(self) -> float:
-        """``beta' K beta / 2`` plus the cost of all slack, at the thresholds chosen."""
+        """``beta' K beta / 2 + push' b`` plus the cost of all slack, b as chosen."""
         terms = self.terms
         margin = terms.sign * (self.scores[terms.row] - self.thresholds[terms.node])
         slack = np.maximum(terms.hinge - margin, 0.0)
