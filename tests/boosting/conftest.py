@@ -5,7 +5,7 @@ import pytest
 
 
 def ordinal(n=200, d=3, n_levels=4, seed=0, noise=0.5):
-    """Rows, and ranks cut at equal frequencies from a bent function of them."""
+    """Rows, and ranks cut at equal frequencies from a nonlinear function of them."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     f = X @ rng.normal(size=d) + np.sin(2 * X[:, 0]) + noise * rng.normal(size=n)

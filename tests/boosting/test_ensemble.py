@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ordinality.boosting.ensemble import boost, rank_boost
-from ordinality.boosting.learners import Cut, Foreign, Stump
+from ordinality.boosting.learners import DecisionStump, SklearnTrainer, Stump
 from ordinality.boosting.perceptron import Perceptron, Sigmoid
 from ordinality.boosting.trees import Tree
 from ordinality.levels import rank_from_scores
@@ -34,7 +34,7 @@ def example(vectors):
 
 
 @pytest.mark.parametrize(("name", "key"), [("all", "All"), ("left-right", "LR")])
-def test_rounds_of_orboost_are_those_of_the_vectors(example, name, key):
+def test_rounds_of_orboost_are_those_of_the_reference_vectors(example, name, key):
     case, X, y = example
     fitted = run(name, X, y, 4, Stump(), rounds=3)
     np.testing.assert_allclose(fitted.thresholds[0], case[f"theta_init_{key}"], rtol=1e-12)
@@ -51,7 +51,7 @@ def test_rounds_of_orboost_are_those_of_the_vectors(example, name, key):
         assert np.exp(fitted.log_losses[t + 1]) == pytest.approx(expected["loss"], rel=1e-12)
 
 
-def test_rounds_of_rank_boost_are_those_of_the_vectors(example):
+def test_rounds_of_rank_boost_are_those_of_the_reference_vectors(example):
     case, X, y = example
     fitted = run("rank", X, y, 4, Stump(), rounds=3)
     stages = zip(fitted.staged_scores(X), case["RankBoost-AE"]["iterations"], strict=True)
@@ -88,7 +88,7 @@ def test_the_loss_never_increases_and_thresholds_stay_ordered(
 
 @every_algorithm
 @every_learner
-def test_levels_nobody_has_keep_their_place(make_ordinal, name, learner):
+def test_empty_levels_keep_their_place(make_ordinal, name, learner):
     X, y = make_ordinal(n=60, n_levels=3)
     y = np.array([1, 3, 4])[y]
     fitted = run(name, X, y, 7, learner, rounds=30)
@@ -115,7 +115,7 @@ def test_continuing_is_the_same_as_one_long_run(make_ordinal, name, learner):
 
 @every_algorithm
 @pytest.mark.parametrize("learner", [Perceptron(20), Sigmoid(updates=20)], ids=repr)
-def test_the_seed_decides(make_ordinal, name, learner):
+def test_the_seed_decides_the_ensemble(make_ordinal, name, learner):
     X, y = make_ordinal()
     one, two, other = (run(name, X, y, 4, learner, rng=seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one.alphas, two.alphas)
@@ -155,7 +155,7 @@ def test_scores_by_stages_end_in_the_score(make_ordinal, name):
 
 
 @every_algorithm
-def test_whoever_watches_may_end_the_run(make_ordinal, name):
+def test_the_callback_may_end_the_run(make_ordinal, name):
     X, y = make_ordinal()
     seen, losses = [], []
 
@@ -174,7 +174,7 @@ def test_whoever_watches_may_end_the_run(make_ordinal, name):
 
 
 @every_algorithm
-def test_no_rounds_leave_the_start(make_ordinal, name):
+def test_zero_rounds_give_an_empty_ensemble(make_ordinal, name):
     X, y = make_ordinal()
     fitted = run(name, X, y, 4, Stump(), rounds=0)
     assert fitted.learners == ()
@@ -206,15 +206,15 @@ def test_the_training_error_of_separable_rows_goes_to_zero(make_ordinal, name, l
     assert errors_of(run(name, X, y, 5, learner, rounds=200), X, y) == 0.0
 
 
-def test_equal_rows_of_different_rank_set_the_floor():
-    # Three rows alike of ranks 0, 1 and 2: at best two of them are off by one.
+def test_equal_rows_of_different_rank_bound_the_error_from_below():
+    # Three equal rows of ranks 0, 1 and 2: at best two of them are off by one.
     X = np.repeat(np.arange(4.0), 3)[:, None]
     y = np.array([0, 0, 0, 0, 1, 2, 2, 2, 2, 3, 3, 3])
     assert errors_of(run("all", X, y, 4, Stump(), rounds=50), X, y) == pytest.approx(2 / 12)
 
 
 @every_algorithm
-def test_a_perfect_learner_does_not_end_the_others(name):
+def test_a_perfect_learner_leaves_the_loss_finite(name):
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     y = np.array([0, 0, 1, 1])  # one stump is perfect: its exact step is infinite
     fitted = run(name, X, y, 2, Stump(), rounds=5)
@@ -222,12 +222,16 @@ def test_a_perfect_learner_does_not_end_the_others(name):
     assert errors_of(fitted, X, y) == 0.0
 
 
-def test_partial_matching_leaves_later_learners_a_say():
+def test_partial_matching_does_not_stop_later_learners():
     # A first learner that orders no pair wrongly but cannot tell ranks 2 and 3 apart.
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
     y = np.arange(4)
-    queue = [Cut(0, 1.5, 1.0), Cut(0, 2.5, 1.0), Cut(0, 0.5, 1.0)] * 20
-    fitted = run("rank", X, y, 4, Foreign(lambda *_: queue.pop(0)), rounds=60)
+    queue = [
+        DecisionStump(0, 1.5, 1.0),
+        DecisionStump(0, 2.5, 1.0),
+        DecisionStump(0, 0.5, 1.0),
+    ] * 20
+    fitted = run("rank", X, y, 4, SklearnTrainer(lambda *_: queue.pop(0)), rounds=60)
     assert errors_of(fitted, X, y) == 0.0
 
 

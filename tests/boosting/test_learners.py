@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordinality.boosting.learners import Binned, Cut, Foreign, Stump
+from ordinality.boosting.learners import Binned, DecisionStump, SklearnTrainer, Stump
 from ordinality.boosting.perceptron import Perceptron, Sigmoid
 from ordinality.boosting.trees import Tree
 
@@ -38,7 +38,7 @@ def test_a_stump_is_as_good_as_trying_every_cut(trainer, seed, whole):
 def test_a_stump_cuts_midway(trainer):
     X = np.array([[1.0], [2.0], [4.0], [4.0]])
     value, _ = trainer.prepare(X).learn(np.array([1.0, 1.0, -1.0, -1.0]), np.ones(4), None)
-    assert value == Cut(0, 3.0, 1.0)
+    assert value == DecisionStump(0, 3.0, 1.0)
 
 
 @pytest.mark.parametrize("trainer", [Stump(), Stump(bins=256)])
@@ -69,7 +69,7 @@ def test_outputs_lie_in_the_unit_interval_and_oppose_the_gradient(trainer):
 
 
 @pytest.mark.parametrize("trainer", TRAINERS, ids=repr)
-def test_a_value_survives_being_stored(trainer):
+def test_a_pickled_function_gives_the_same_outputs(trainer):
     X, g, mass = problem()
     value, h = trainer.prepare(X).learn(g, mass, np.random.default_rng(0))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(value))(X), h)
@@ -90,7 +90,7 @@ def test_relevance_is_a_share_of_each_feature(trainer):
 
 @settings(deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 300), st.booleans())
-def test_codes_and_cuts_say_the_same(seed, bins, whole):
+def test_codes_and_cuts_agree(seed, bins, whole):
     X = problem(400, 2, seed, whole)[0]
     binned = Binned.of(X, bins)
     for f in range(2):
@@ -118,7 +118,7 @@ def test_bins_hold_about_as_many_rows_each():
 # ---------------------------------------------------------------- learners of others
 
 
-def test_a_foreign_learner_is_asked_for_signs_with_weights_that_average_one():
+def test_a_sklearn_trainer_gives_signs_and_weights_that_average_one():
     asked = {}
 
     def fit(X, target, weight, rng):
@@ -126,14 +126,14 @@ def test_a_foreign_learner_is_asked_for_signs_with_weights_that_average_one():
         return lambda X: np.full(len(X), 3.0)
 
     X, g, mass = problem()
-    value, h = Foreign(fit).prepare(X).learn(g, mass, None)
+    value, h = SklearnTrainer(fit).prepare(X).learn(g, mass, None)
     np.testing.assert_array_equal(asked["target"], -np.sign(g))
     np.testing.assert_allclose(asked["weight"], np.abs(g) / np.abs(g).mean())
-    np.testing.assert_array_equal(h, np.ones(60))  # held to [-1, 1]
+    np.testing.assert_array_equal(h, np.ones(60))  # clipped to [-1, 1]
     np.testing.assert_array_equal(value.relevance(3), np.zeros(3))
 
 
-def test_a_foreign_function_may_know_its_relevance():
+def test_a_clipped_function_uses_the_relevance_of_its_function():
     class Knows:
         def __call__(self, X):
             return np.sign(X[:, 0])
@@ -142,5 +142,5 @@ def test_a_foreign_function_may_know_its_relevance():
             return np.eye(d)[0]
 
     X, g, mass = problem()
-    value, _ = Foreign(lambda *_: Knows()).prepare(X).learn(g, mass, None)
+    value, _ = SklearnTrainer(lambda *_: Knows()).prepare(X).learn(g, mass, None)
     np.testing.assert_array_equal(value.relevance(3), [1.0, 0.0, 0.0])

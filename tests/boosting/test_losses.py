@@ -1,20 +1,20 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
 
-from ordinality.boosting.ensemble import left_right, margins
+from ordinality.boosting.ensemble import left_right_margins, margins
 from ordinality.boosting.losses import (
-    Pulls,
+    LossTerms,
     all_offsets,
     chord_step,
-    exponentials,
     left_right_offsets,
+    loss_terms,
     pair_offsets,
     pair_step,
-    pulled,
+    scaled_exponentials,
 )
 from ordinality.boosting.thresholds import all_thresholds, left_right_thresholds
 
@@ -23,9 +23,9 @@ ranks = arrays(np.int64, 12, elements=st.integers(0, 3))
 THRESHOLDS = np.array([-1.0, 0.3, 2.0])
 
 
-def pulls_of(H, y, offsets, weights=None, n_levels=4):
-    e = exponentials(H, y, n_levels, np.ones(len(y)) if weights is None else weights)
-    return pulled(e, y, *(offsets(e) if callable(offsets) else offsets))
+def terms_of(H, y, offsets, weights=None, n_levels=4):
+    e = scaled_exponentials(H, y, n_levels, np.ones(len(y)) if weights is None else weights)
+    return loss_terms(e, y, *(offsets(e) if callable(offsets) else offsets))
 
 
 def pairs(e):
@@ -36,16 +36,16 @@ def pairs(e):
 @given(scores, ranks)
 def test_the_loss_over_all_margins_is_its_definition(H, y):
     expected = np.exp(-margins(H, THRESHOLDS, y)).sum()  # (8)
-    pulls = pulls_of(H, y, all_offsets(THRESHOLDS))
-    assert pulls.log_total == pytest.approx(np.log(expected), abs=1e-12)
+    terms = terms_of(H, y, all_offsets(THRESHOLDS))
+    assert terms.log_total == pytest.approx(np.log(expected), abs=1e-12)
 
 
 @settings(deadline=None)
 @given(scores, ranks)
 def test_the_loss_over_left_and_right_margins_is_its_definition(H, y):
-    expected = np.exp(-left_right(margins(H, THRESHOLDS, y), y)).sum()  # (5)
-    pulls = pulls_of(H, y, left_right_offsets(THRESHOLDS))
-    assert pulls.log_total == pytest.approx(np.log(expected), abs=1e-12)
+    expected = np.exp(-left_right_margins(margins(H, THRESHOLDS, y), y)).sum()  # (5)
+    terms = terms_of(H, y, left_right_offsets(THRESHOLDS))
+    assert terms.log_total == pytest.approx(np.log(expected), abs=1e-12)
 
 
 @settings(deadline=None)
@@ -54,26 +54,32 @@ def test_sums_over_ranks_equal_sums_over_pairs(H, y, w):
     y[:2] = 0, 1  # at least one pair
     above = y[:, None] > y  # row i above row j
     each = above * np.exp(H - H[:, None]) * w * w[:, None]
-    pulls = pulls_of(H, y, pairs, w)
-    unit = np.exp(pulls.log_unit)
+    terms = terms_of(H, y, pairs, w)
+    unit = np.exp(terms.log_unit)
     # Twelve scores within 20 of zero: terms span e^80, so errors are relative to the largest.
     near = {"rtol": 1e-12, "atol": 1e-13 * each.sum()}
-    np.testing.assert_allclose(pulls.up * unit, each.sum(axis=1), **near)
-    np.testing.assert_allclose(pulls.down * unit, each.sum(axis=0), **near)
-    assert pulls.log_total == pytest.approx(np.log(2 * each.sum()), abs=1e-12)
+    np.testing.assert_allclose(terms.falling * unit, each.sum(axis=1), **near)
+    np.testing.assert_allclose(terms.rising * unit, each.sum(axis=0), **near)
+    assert terms.log_total == pytest.approx(np.log(2 * each.sum()), abs=1e-12)
+
+
+def test_offsets_of_zero_scores_count_rows():
+    rising, falling = pair_offsets(np.log([2.0, 3.0]), np.log([2.0, 3.0]))
+    np.testing.assert_allclose(np.exp(rising), [3.0, 0.0])  # rows above
+    np.testing.assert_allclose(np.exp(falling), [0.0, 2.0])  # rows below
 
 
 @pytest.mark.parametrize("offsets", [all_offsets, left_right_offsets])
 def test_the_gradient_agrees_with_central_differences(offsets):
     rng = np.random.default_rng(0)
     H, y = rng.normal(size=20), rng.integers(0, 4, 20)
-    pulls, h = pulls_of(H, y, offsets(THRESHOLDS)), 1e-5  # about eps**(1/3)
+    terms, h = terms_of(H, y, offsets(THRESHOLDS)), 1e-5  # about eps**(1/3)
     for i in range(20):
         ahead, back = H.copy(), H.copy()
         ahead[i] += h
         back[i] -= h
-        ends = [np.exp(pulls_of(x, y, offsets(THRESHOLDS)).log_total) for x in (ahead, back)]
-        slope = pulls.gradient[i] * np.exp(pulls.log_unit)
+        ends = [np.exp(terms_of(x, y, offsets(THRESHOLDS)).log_total) for x in (ahead, back)]
+        slope = terms.gradient[i] * np.exp(terms.log_unit)
         assert (ends[0] - ends[1]) / (2 * h) == pytest.approx(slope, rel=1e-6, abs=1e-6)
 
 
@@ -81,15 +87,15 @@ def test_the_gradient_agrees_with_central_differences(offsets):
 @pytest.mark.parametrize("sign", [1, -1])
 def test_no_score_is_too_large(size, sign):
     H, y = sign * np.array([-size, 0.0, 1.0, size]), np.array([0, 1, 2, 3])
-    e = exponentials(H, y, 4, np.ones(4))
+    e = scaled_exponentials(H, y, 4, np.ones(4))
     for offsets in (
         pair_offsets(e.log_plus, e.log_minus),
         all_offsets(all_thresholds(e.log_plus, e.log_minus)),
         left_right_offsets(left_right_thresholds(e.log_plus, e.log_minus)),
     ):
-        pulls = pulled(e, y, *offsets)
-        assert np.isfinite(pulls.log_total)
-        assert max(pulls.down.max(), pulls.up.max()) == 1.0
+        terms = loss_terms(e, y, *offsets)
+        assert np.isfinite(terms.log_total)
+        assert max(terms.rising.max(), terms.falling.max()) == 1.0
 
 
 # ---------------------------------------------------------------- steps
@@ -99,40 +105,44 @@ positive = arrays(np.float64, 8, elements=st.floats(0.01, 10))
 
 @settings(deadline=None)
 @given(positive, positive, arrays(np.float64, 8, elements=st.sampled_from([-1.0, 0.0, 1.0])))
-def test_the_step_of_a_binary_learner_is_the_exact_minimiser(down, up, h):
+def test_the_step_of_a_binary_learner_is_the_exact_minimiser(rising, falling, h):
     h[:2] = -1.0, 1.0
-    step = chord_step(Pulls(down, up, 0.0), h)
-    found = minimize_scalar(lambda a: down @ np.exp(a * h) + up @ np.exp(-a * h))
+    step = chord_step(LossTerms(rising, falling, 0.0), h)
+    found = minimize_scalar(lambda a: rising @ np.exp(a * h) + falling @ np.exp(-a * h))
     assert step == pytest.approx(found.x, abs=1e-6)
 
 
 @settings(deadline=None)
 @given(positive, positive, arrays(np.float64, 8, elements=st.floats(-1, 1)))
-def test_a_step_lowers_the_loss(down, up, h):
-    step = chord_step(Pulls(down, up, 0.0), h)
-    after = down @ np.exp(step * h) + up @ np.exp(-step * h)
-    assert after <= (down + up).sum() * (1 + 1e-12)
+# One of the two sums is subnormal and the other zero.
+@example(np.full(8, 0.01), np.ones(8), np.eye(8)[0] * 5e-324)
+@example(np.ones(8), np.full(8, 0.01), np.eye(8)[0] * 5e-324)
+def test_a_step_lowers_the_loss(rising, falling, h):
+    step = chord_step(LossTerms(rising, falling, 0.0), h)
+    after = rising @ np.exp(step * h) + falling @ np.exp(-step * h)
+    assert after <= (rising + falling).sum() * (1 + 1e-12)
 
 
 def test_a_learner_without_a_wrong_row_gets_a_long_but_finite_step():
-    pulls = Pulls(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 0.0)
+    terms = LossTerms(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 0.0)
     right = np.array([-1.0, 1.0])
-    assert chord_step(pulls, right) == pytest.approx(np.log(1e10) / 2)
-    assert chord_step(pulls, -right) == pytest.approx(-np.log(1e10) / 2)
-    assert pair_step(pulls, right) == pytest.approx(np.log(1e10) / 4)
+    assert chord_step(terms, right) == pytest.approx(np.log(1e10) / 2)
+    assert chord_step(terms, -right) == pytest.approx(-np.log(1e10) / 2)
+    assert pair_step(terms, right) == pytest.approx(np.log(1e10) / 4)
+    assert chord_step(terms, 5e-324 * right) == pytest.approx(np.log(1e10) / 2)
 
 
 def test_a_learner_that_abstains_gets_no_step():
-    pulls = Pulls(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 0.0)
-    assert chord_step(pulls, np.zeros(2)) == 0.0
-    assert pair_step(pulls, np.zeros(2)) == 0.0
+    terms = LossTerms(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 0.0)
+    assert chord_step(terms, np.zeros(2)) == 0.0
+    assert pair_step(terms, np.zeros(2)) == 0.0
 
 
 def test_partial_matching_leaves_the_step_of_rank_boost_finite():
     # Section 4.1: (rank, output) (1, -1), (2, 0), (3, 1), (4, 1) has no pair the wrong way
     # round, and the exact step would be infinite.
     y, h = np.arange(4), np.array([-1.0, 0.0, 1.0, 1.0])
-    pulls = pulls_of(np.zeros(4), y, pairs)
+    terms = terms_of(np.zeros(4), y, pairs)
     # r = (sum of half differences) / 6 pairs = (1/2 + 1 + 1 + 1/2 + 1/2 + 0) / 6
     r = 3.5 / 6
-    assert pair_step(pulls, h) == pytest.approx(np.log((1 + r) / (1 - r)) / 4, rel=1e-14)
+    assert pair_step(terms, h) == pytest.approx(np.log((1 + r) / (1 - r)) / 4, rel=1e-14)

@@ -82,7 +82,7 @@ def test_rows_without_weight_do_not_matter():
     assert kept @ g == pytest.approx(other @ g)
 
 
-def test_a_gradient_of_zeros_and_a_constant_feature_are_survived():
+def test_a_gradient_of_zeros_and_a_constant_feature_give_finite_weights():
     X = np.column_stack([np.zeros(10), np.arange(10.0)])
     for g in (np.zeros(10), np.where(np.arange(10) > 4, -1.0, 1.0)):
         value, h = descend(X, g, 50)

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
-from ordinality.boosting.losses import exponentials
+from ordinality.boosting.losses import scaled_exponentials
 from ordinality.boosting.thresholds import (
     all_thresholds,
-    counted,
+    finite_thresholds,
+    least_error_thresholds,
     left_right_thresholds,
-    placed,
 )
 from ordinality.levels import rank_from_scores
 
@@ -20,14 +20,14 @@ RULES = [all_thresholds, left_right_thresholds]
 
 
 def sums(H, y, n_levels, weights=None):
-    e = exponentials(H, y, n_levels, np.ones(len(y)) if weights is None else weights)
+    e = scaled_exponentials(H, y, n_levels, np.ones(len(y)) if weights is None else weights)
     return e.log_plus, e.log_minus
 
 
 @pytest.mark.parametrize(
     ("rule", "key"), [(all_thresholds, "theta_All"), (left_right_thresholds, "theta_LR")]
 )
-def test_the_example_of_the_vectors_is_met(vectors, rule, key):
+def test_thresholds_are_those_of_the_reference_vectors(vectors, rule, key):
     example = vectors["boosting"]["theta_update_example"]
     H, y = np.array(example["H"]), np.array(example["y"]) - 1
     np.testing.assert_allclose(rule(*sums(H, y, 4)), example[key], rtol=1e-12)
@@ -41,7 +41,7 @@ def test_the_example_of_the_vectors_is_met(vectors, rule, key):
 )
 def test_thresholds_are_ordered_and_finite_even_with_empty_ranks(rule, H, y):
     y[:2] = 1, 3
-    thresholds = placed(rule(*sums(H, y, 6)), H)
+    thresholds = finite_thresholds(rule(*sums(H, y, 6)), H)
     assert np.all(np.isfinite(thresholds))
     assert np.all(np.diff(thresholds) >= 0)
 
@@ -78,7 +78,7 @@ def test_an_empty_rank_inside_shares_its_threshold(rule):
 @pytest.mark.parametrize("rule", RULES)
 def test_empty_ranks_at_the_ends_change_nothing_between_the_others(rule):
     H, y = np.array([-2.0, -1.0, 1.0, 2.5]), np.array([0, 0, 1, 1])
-    wide = placed(rule(*sums(H, y + 2, 6)), H)
+    wide = finite_thresholds(rule(*sums(H, y + 2, 6)), H)
     assert wide[2] == pytest.approx(rule(*sums(H, y, 2))[0], rel=1e-14)
     np.testing.assert_array_equal(rank_from_scores(H, wide), y + 2)
     np.testing.assert_array_equal(wide[[0, 1, 3, 4]], [-3.0, -3.0, 3.5, 3.5])
@@ -114,7 +114,7 @@ def least_error(H, y, n_levels, weights, error):
     arrays(np.float64, 9, elements=st.sampled_from([1.0, 1.0, 2.0, 0.3])),
 )
 def test_counting_finds_the_least_error_of_all(error, H, y, w):
-    thresholds = counted(H, y, 4, w, error)
+    thresholds = least_error_thresholds(H, y, 4, w, error)
     away = np.abs(rank_from_scores(H, thresholds) - y)
     ours = w @ (away if error == "absolute" else away > 0)
     assert ours == pytest.approx(least_error(H, y, 4, w, error), abs=1e-12)
@@ -124,25 +124,27 @@ def test_counting_finds_the_least_error_of_all(error, H, y, w):
 def test_a_counted_threshold_lies_in_the_middle_of_the_lowest_best_gap():
     H, y = np.array([0.0, 1.0, 1.0, 5.0]), np.array([0, 1, 0, 1])
     # One error with the threshold between 0 and 1, one between 1 and 5: the lower is taken.
-    np.testing.assert_array_equal(counted(H, y, 2, np.ones(4)), [0.5])
+    np.testing.assert_array_equal(least_error_thresholds(H, y, 2, np.ones(4)), [0.5])
 
 
-def test_neighbouring_floats_are_told_apart():
+def test_a_threshold_separates_neighbouring_floats():
     low = 1.0
     high = np.nextafter(low, 2.0)
     H, y = np.array([low, high]), np.array([0, 1])
-    thresholds = counted(H, y, 2, np.ones(2))
+    thresholds = least_error_thresholds(H, y, 2, np.ones(2))
     np.testing.assert_array_equal(rank_from_scores(H, thresholds), y)
 
 
 @pytest.mark.parametrize("error", ["absolute", "zero-one"])
 def test_equal_scores_share_a_rank(error):
-    thresholds = counted(np.zeros(5), np.array([0, 1, 1, 1, 2]), 3, np.ones(5), error)
+    thresholds = least_error_thresholds(
+        np.zeros(5), np.array([0, 1, 1, 1, 2]), 3, np.ones(5), error
+    )
     assert rank_from_scores([0.0], thresholds) == [1]
 
 
-def test_ranks_nobody_has_are_counted_away():
+def test_empty_ranks_get_no_rows():
     H, y = np.arange(4.0), np.array([1, 1, 3, 3])
-    thresholds = counted(H, y, 6, np.ones(4))
+    thresholds = least_error_thresholds(H, y, 6, np.ones(4))
     np.testing.assert_array_equal(rank_from_scores(H, thresholds), y)
     assert np.all(np.isfinite(thresholds))

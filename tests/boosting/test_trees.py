@@ -37,7 +37,7 @@ def test_leaves_are_newton_steps_over_the_longest():
 def test_a_checkerboard_needs_two_cuts():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(500, 2))
-    X[:20] = [0.5, 0.9]  # no cut helps by itself on an even board
+    X[:20] = [0.5, 0.9]  # on an even board no first cut gains anything
     target = np.sign(X[:, 0] * X[:, 1])
     _, h = learn(X, -target, depth=4)
     assert np.mean(np.sign(h) == target) > 0.95

@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ordinality import OrdinalBoost, RankBoost, metrics
-from ordinality.boosting.learners import Cut
+from ordinality.boosting.learners import DecisionStump
 
 LEARNERS = ["perceptron", "sigmoid", "stump", "tree"]
 MODELS = {
@@ -125,7 +125,7 @@ def test_units_do_not_matter_where_features_are_standardised(data):
 def test_cuts_of_stumps_are_in_the_units_of_the_features(data):
     X, y = data
     model = OrdinalBoost(learner="stump", n_estimators=5).fit(1000 * X, y)
-    assert all(isinstance(value, Cut) for value in model.learners_)
+    assert all(isinstance(value, DecisionStump) for value in model.learners_)
     assert max(abs(value.cut) for value in model.learners_) > 50
 
 

@@ -96,13 +96,13 @@ def test_a_file_that_would_call_something_is_refused(file, repacked, module, nam
 def test_types_of_ours_are_built_only_as_values(file, repacked):
     def called(schema):  # which skops itself would let through, once the type is trusted
         schema["content"]["content"]["levels"] = {
-            "__class__": "Grown@1", "__module__": "ordinality",
+            "__class__": "DecisionTree@1", "__module__": "ordinality",
             "__loader__": "ListNode", "content": [],
         }  # fmt: skip
         return schema
 
     repacked(file, schema=called)
-    with pytest.raises(persist.ModelFileError, match=r"holds ordinality\.Grown@1"):
+    with pytest.raises(persist.ModelFileError, match=r"holds ordinality\.DecisionTree@1"):
         persist.load(file)
 
 
@@ -358,5 +358,7 @@ def test_a_tree_that_does_not_know_its_features_is_refused(path, rows):
 def test_a_boosted_tree_that_looks_beyond_the_features_is_refused(path, rows):
     model = OrdinalBoost(learner="tree", n_estimators=2).fit(*rows)
     model.ensemble_.learners[0].feature[0] = 3
-    with pytest.raises(persist.ModelFileError, match="Grown.feature holds 3, outside of 0"):
+    with pytest.raises(
+        persist.ModelFileError, match="DecisionTree.feature holds 3, outside of 0"
+    ):
         persist.save(model, path)

@@ -17,7 +17,7 @@ KERNELS = ("rbf", "linear", "poly")
 
 @dataclass(frozen=True)
 class Machine:
-    """Kernel matrix, ranks and prices; for comparisons the kernel of pairs and no ranks."""
+    """Kernel matrix, ranks and costs; for comparisons the kernel of pairs and no ranks."""
 
     formulation: str
     K: np.ndarray
@@ -38,7 +38,7 @@ class Machine:
     def solved(self, **options):
         return solve(self.terms, self.rows, **{"tol": 1e-9, **options})
 
-    def at_price(self, factor):
+    def at_cost(self, factor):
         return replace(self, cost=factor * self.cost)
 
 
@@ -50,7 +50,7 @@ def kernel(name, X, Z):
 
 
 def ordinal(n, n_levels, seed=0, d=2, noise=0.5):
-    """Rows, and ranks cut at equal frequencies from a bent function of them."""
+    """Rows, and ranks cut at equal frequencies from a nonlinear function of them."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     f = X @ rng.normal(size=d) + np.sin(2 * X[:, 0]) + noise * rng.normal(size=n)
@@ -58,11 +58,11 @@ def ordinal(n, n_levels, seed=0, d=2, noise=0.5):
 
 
 def random_machine(formulation, seed):
-    """Any kernel, price and noise; weights, copied rows, ranks that nobody has."""
+    """Any kernel, cost and noise; weights, duplicate rows, empty ranks."""
     rng = np.random.default_rng(seed)
     n, n_levels = int(rng.integers(5, 41)), int(rng.integers(2, 7))
     X, y = ordinal(n, n_levels, seed, d=int(rng.integers(1, 4)), noise=rng.choice([0.1, 2]))
-    if rng.random() < 0.5:  # copies, with ranks of their own: same input, several answers
+    if rng.random() < 0.5:  # equal inputs with different ranks
         X[: n // 3] = X[-(n // 3) :]
     if rng.random() < 0.3 and n_levels > 2:
         y[y == rng.integers(1, n_levels - 1)] = 0
@@ -75,7 +75,9 @@ def random_machine(formulation, seed):
         v, u = rng.permuted(np.tile(np.arange(n), (n, 1)), axis=1)[:, :2].T
         K = K[np.ix_(v, v)] - K[np.ix_(v, u)] - K[np.ix_(u, v)] + K[np.ix_(u, u)]
         y = None
-    if formulation == "sum-of-margins":  # below one price no solution, far above it no width
+    if (
+        formulation == "sum-of-margins"
+    ):  # for a smaller C no solution, for a much larger one no width
         ends = min(weights[y == 0].sum(), weights[y == n_levels - 1].sum())
         cost = rng.uniform(1.02, 1.5) / ends * weights
     return Machine(formulation, K, y, n_levels, cost)
@@ -111,7 +113,7 @@ def features(K):
 def by_interior_point(machine, within_ball=False):
     """Minimise the primal over ``(w, b, slack)`` with Clarabel.
 
-    ``within_ball``: with ``|w| <= 1`` in the stead of ``|w|^2 / 2`` in what is minimised.
+    ``within_ball``: with ``|w| <= 1`` instead of ``|w|^2 / 2`` in the objective.
     """
     Phi, (found, margin, push, ordered) = features(machine.K), hinges(machine)
     r, J, m = Phi.shape[1], len(push), len(found)

@@ -5,7 +5,7 @@ from ordinality.svm.kernel_rows import KernelRows, RowCache
 
 
 class Counted:
-    """A kernel that notes which rows were computed."""
+    """A kernel that records how many rows were computed."""
 
     def __init__(self, n=200, seed=0):
         X = np.random.default_rng(seed).normal(size=(n, 3))
@@ -23,7 +23,7 @@ def held(cache):
 
 
 def assert_true_to(cache, K, active):
-    """What is kept are rows of the kernel, at the active columns."""
+    """The rows kept are those of the kernel, at the active columns."""
     for place in held(cache):
         np.testing.assert_array_equal(cache.store[cache.slot[place]], K[active[place], active])
 
@@ -39,7 +39,7 @@ def test_scores_are_the_product_with_the_kernel(n_support):
     assert kernel.rows.times(beta, at[:0]).shape == (0,)
 
 
-def test_a_matrix_that_is_there_is_not_copied():
+def test_a_given_matrix_is_not_copied():
     K = Counted(5).K
     assert RowCache(KernelRows.of_matrix(K), 0).store is K
 
@@ -47,9 +47,9 @@ def test_a_matrix_that_is_there_is_not_copied():
 def test_a_matrix_that_fits_is_computed_once():
     kernel = Counted(100)
     cache = RowCache(kernel.rows, 8 * 100 * 100)
-    cache.narrow(np.arange(0, 100, 3))
+    cache.shrink(np.arange(0, 100, 3))
     assert_true_to(cache, kernel.K, np.arange(0, 100, 3))
-    cache.widen()
+    cache.unshrink()
     assert_true_to(cache, kernel.K, np.arange(100))
     assert kernel.asked == [100]
 
@@ -65,9 +65,9 @@ def test_rows_kept_stay_within_the_bound():
     assert len(held(cache)) == 80
 
 
-def test_the_row_used_longest_ago_is_given_up_first():
+def test_the_least_recently_used_row_is_replaced_first():
     kernel = Counted()
-    cache = RowCache(kernel.rows, 0)  # as few rows as there may be
+    cache = RowCache(kernel.rows, 0)  # as few rows as possible
     capacity = len(cache.store)
     for place in range(capacity):
         cache.fetch(np.array([place]))
@@ -85,22 +85,22 @@ def test_a_row_that_is_kept_is_not_computed_again():
     assert kernel.asked == [10, 5]
 
 
-def test_narrowing_keeps_what_is_there_and_makes_room():
+def test_shrinking_keeps_rows_and_makes_room_for_more():
     kernel = Counted()
     cache = RowCache(kernel.rows, 8 * 200 * 70)
     cache.fetch(np.arange(0, 30))
     cache.fetch(np.arange(100, 130))
     keep = np.arange(0, 200, 2)
-    cache.narrow(keep)
+    cache.shrink(keep)
     assert len(cache.store) == 100  # the same bytes hold twice as many rows of half the width
     np.testing.assert_array_equal(keep[held(cache)], [*range(0, 30, 2), *range(100, 130, 2)])
     assert_true_to(cache, kernel.K, keep)
     again = np.arange(1, 100, 3)
-    cache.narrow(again)
+    cache.shrink(again)
     assert_true_to(cache, kernel.K, keep[again])
     cache.fetch(np.array([10]))  # row 62 of all
     assert_true_to(cache, kernel.K, keep[again])
-    cache.widen()
+    cache.unshrink()
     cache.fetch(np.array([7]))
     assert_true_to(cache, kernel.K, np.arange(200))
     assert kernel.asked == [30, 30, 1, 1]
@@ -124,17 +124,19 @@ def test_rows_of_features_are_their_products():
     np.testing.assert_allclose(rows.times(beta, some), K[some] @ beta)
 
 
-def test_rows_are_had_together_unless_others_would_go_for_them():
+def test_several_rows_are_given_unless_they_would_replace_others():
     kernel = Counted()
     cache = RowCache(kernel.rows, 8 * 200 * 70)
     cache.fetch(np.arange(0, 30))
     cache.fetch(np.arange(100, 130))
-    wanted = np.array([3, 150, 0, 199])  # the first ones fetched would be the first to go
+    wanted = np.array(
+        [3, 150, 0, 199]
+    )  # among them the first fetched, which would be replaced first
     cache.fetch(np.arange(40, 50))
-    np.testing.assert_array_equal(cache.together(wanted), kernel.K[wanted])
+    np.testing.assert_array_equal(cache.several(wanted), kernel.K[wanted])
     assert_true_to(cache, kernel.K, np.arange(200))
     most = np.arange(60, 95)
-    np.testing.assert_array_equal(cache.together(most), kernel.K[most])
-    assert cache.together(np.arange(36)) is None
+    np.testing.assert_array_equal(cache.several(most), kernel.K[most])
+    assert cache.several(np.arange(36)) is None
     whole = RowCache(KernelRows.of_matrix(kernel.K), 0)
-    np.testing.assert_array_equal(whole.together(np.arange(190)), kernel.K[:190])
+    np.testing.assert_array_equal(whole.several(np.arange(190)), kernel.K[:190])

@@ -1,4 +1,4 @@
-"""The linear fast path finds what the general solver finds, for any price."""
+"""The interior-point method finds the solution of the general solver, for any C."""
 
 import numpy as np
 import pytest
@@ -55,13 +55,13 @@ def test_any_small_problem_agrees_with_an_independent_solver(toolbox, formulatio
 
 def test_ordered_thresholds_come_with_an_active_chain():
     rng = np.random.default_rng(3)
-    X, y = rng.normal(size=(60, 1)), rng.integers(0, 5, 60)  # levels in no order at all
+    X, y = rng.normal(size=(60, 1)), rng.integers(0, 5, 60)  # levels without an order
     found = solve_linear(machine_terms("explicit", y, 5, 1.0), X)
     assert np.all(np.diff(found.thresholds) >= -1e-8)
     assert found.mu.max() > 0
 
 
-def test_multipliers_meet_their_equations(toolbox):
+def test_multipliers_satisfy_their_constraints(toolbox):
     X, y = toolbox.ordinal(300, 5, d=2)
     for formulation in ("implicit", "explicit"):
         terms = machine_terms(formulation, y, 5, 2.0)
@@ -73,7 +73,7 @@ def test_multipliers_meet_their_equations(toolbox):
         assert np.any(found.alpha == terms.upper)
 
 
-def test_rows_beyond_a_block_are_not_forgotten(toolbox, monkeypatch):
+def test_rows_beyond_the_first_block_count(toolbox, monkeypatch):
     X, y = toolbox.ordinal(150, 3, d=2)
     terms = machine_terms("implicit", y, 3, 1.0)
     whole = solve_linear(terms, X)
@@ -89,18 +89,18 @@ def test_too_few_steps_are_reported(toolbox):
     assert np.all(np.isfinite(found.thresholds))
 
 
-def test_a_price_too_small_for_bands_is_refused(toolbox):
+def test_a_cost_too_small_for_bands_is_refused(toolbox):
     X, y = toolbox.ordinal(30, 3, d=2)
     with pytest.raises(ValueError, match="C is too small for the sum of margins"):
         solve_linear(machine_terms("sum-of-margins", y, 3, 0.01), X)
 
 
 @pytest.mark.parametrize("C", [1e3, 1e5, 1e7])
-def test_many_separable_comparisons_are_solved_at_any_price(C):
+def test_many_separable_comparisons_are_solved_at_any_cost(C):
     rng = np.random.default_rng(0)
     X, w = rng.normal(size=(1500, 20)), rng.normal(size=20)
     X *= np.sign(X @ w)[:, None]
-    X = X[X @ w > 0.1]  # an objective far below the price of all slack
+    X = X[X @ w > 0.1]  # an objective far below the cost of all slack
     found = solve_linear(comparisons(np.full(len(X), C)), X)
     assert found.report.converged
     assert np.min(X @ found.weights) == pytest.approx(1.0, abs=1e-6)

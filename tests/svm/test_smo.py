@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ordinality.svm.smo import brackets, place_all, violations
+from ordinality.svm.smo import brackets, classify_terms, violations
 from ordinality.svm.terms import FORMULATIONS
 
 MACHINES = [*FORMULATIONS, "comparisons"]
@@ -11,7 +11,7 @@ MACHINES = [*FORMULATIONS, "comparisons"]
 
 @pytest.fixture(params=MACHINES)
 def halfway(request, toolbox):
-    """Machines that are not solved yet: multipliers inside and at both bounds."""
+    """Machines after a few steps: multipliers inside and at both bounds."""
     machines = [toolbox.random_machine(request.param, seed) for seed in range(10)]
     return [machine.solved(max_steps=3 + 2 * i) for i, machine in enumerate(machines)]
 
@@ -24,7 +24,7 @@ def may_pair(mu, chained, k, j):
 
 
 def by_pairs(found):
-    """Violation of each term with its best partner, looking at every pair there is."""
+    """Violation of each term with its best partner, over all pairs."""
     terms, a = found.terms, found.alpha
     F = found.scores[terms.row] - terms.hinge * terms.sign
     rises, falls = a < terms.upper, a > 0
@@ -45,7 +45,7 @@ def placed(found):
     terms = found.terms
     up, low = np.empty(len(terms.row)), np.empty(len(terms.row))
     target = terms.hinge * terms.sign
-    place_all(terms.sign, target, terms.upper, found.alpha, up, low)
+    classify_terms(terms.sign, target, terms.upper, found.alpha, up, low)
     return up, low
 
 
@@ -85,7 +85,7 @@ def test_brackets_are_the_least_up_and_the_largest_low(halfway):
 
 @pytest.mark.parametrize("formulation", MACHINES)
 @pytest.mark.parametrize("seed", [3, 7, 14])
-def test_no_step_loses_anything(toolbox, formulation, seed):
+def test_no_step_lowers_the_dual(toolbox, formulation, seed):
     machine = toolbox.random_machine(formulation, seed)
     values = [machine.solved(max_steps=m).objective for m in range(25)]
     assert np.all(np.diff(values) >= -1e-12 * (1 + np.abs(values[-1])))

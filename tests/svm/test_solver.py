@@ -1,4 +1,4 @@
-"""Laws of a solution: what the vectors and another solver say, optimality, symmetries."""
+"""Solutions: reference vectors, an independent solver, optimality and symmetries."""
 
 from threading import Thread
 from time import perf_counter
@@ -8,7 +8,7 @@ import pytest
 
 from ordinality.svm import solver
 from ordinality.svm.kernel_rows import KernelRows
-from ordinality.svm.solver import recover, solve
+from ordinality.svm.solver import recover_thresholds, solve
 from ordinality.svm.terms import FORMULATIONS
 
 MACHINES = [*FORMULATIONS, "comparisons"]
@@ -16,7 +16,7 @@ ORDERED = ["implicit", "explicit", "sum-of-margins"]
 
 
 def excess(found):
-    """By how much the constraint of each node is missed."""
+    """Residual of the constraint of each node."""
     terms, mu = found.terms, np.append(found.mu, 0.0)
     sums = np.bincount(terms.node, terms.sign * found.alpha, minlength=terms.n_nodes)
     return sums + terms.push - mu[:-1] + mu[1:]
@@ -35,7 +35,7 @@ def assert_feasible(found):
 
 @pytest.mark.parametrize("case", [0, 1])
 @pytest.mark.parametrize(("formulation", "key"), [("implicit", "imc"), ("explicit", "exc")])
-def test_the_vectors_are_met(toolbox, vectors, case, formulation, key):
+def test_solutions_are_those_of_the_reference_vectors(toolbox, vectors, case, formulation, key):
     given = vectors["svor"][case]
     X, y, expected = np.array(given["X"]), np.array(given["y"]) - 1, given[key]
     K = np.exp(-0.25 * ((X[:, None] - X) ** 2).sum(axis=2))
@@ -81,8 +81,8 @@ def test_the_sum_of_margins_is_largest_on_the_unit_ball(toolbox, seed):
     np.testing.assert_allclose(found.scores / norm, other.scores, atol=1e-5)
 
 
-def test_no_width_is_found_where_bands_cannot_be_had(toolbox):
-    # The same input with both ranks, dear: any band costs more than it brings.
+def test_bands_have_no_width_where_any_width_costs_more(toolbox):
+    # Equal inputs of both ranks and a large C: any width of a band costs more than it gains.
     machine = toolbox.Machine(
         "sum-of-margins", np.ones((4, 4)), np.array([0, 1, 0, 1]), 2, np.full(4, 5.0)
     )
@@ -92,10 +92,10 @@ def test_no_width_is_found_where_bands_cannot_be_had(toolbox):
     assert found.thresholds[0] == pytest.approx(found.thresholds[1], abs=1e-9)
 
 
-def test_a_price_too_low_for_the_sum_of_margins_is_refused(toolbox):
+def test_a_cost_too_low_for_the_sum_of_margins_is_refused(toolbox):
     _, y = toolbox.ordinal(20, 4)
     machine = toolbox.Machine("sum-of-margins", np.eye(20), y, 4, np.full(20, 0.1))
-    with pytest.raises(ValueError, match=r"C is too small.*at least 1, and comes to 0\.5"):
+    with pytest.raises(ValueError, match=r"C is too small.*at least 1, and is 0\.5"):
         machine.solved()
 
 
@@ -116,7 +116,7 @@ def test_another_order_of_rows_permutes_the_scores(toolbox, formulation, seed):
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-# Explicit constraints: rounding left multipliers of 1e-16 in these, which tie what is free.
+# Explicit constraints: in some seeds rounding left mu of 1e-16, which tied free thresholds.
 @pytest.mark.parametrize("seed", [0, 1, 2, 46, 109, 131, 229])
 def test_reversed_levels_negate_scores_and_thresholds(toolbox, formulation, seed):
     machine = toolbox.random_machine(formulation, seed)
@@ -128,7 +128,7 @@ def test_reversed_levels_negate_scores_and_thresholds(toolbox, formulation, seed
 
 
 @pytest.mark.parametrize("formulation", MACHINES)
-def test_a_weight_is_so_many_copies_of_a_row(toolbox, formulation):
+def test_a_weight_counts_as_copies_of_a_row(toolbox, formulation):
     machine = toolbox.random_machine(formulation, 12)
     n = len(machine.cost)
     times = np.random.default_rng(0).integers(0, 4, n)
@@ -150,19 +150,19 @@ def test_a_weight_is_so_many_copies_of_a_row(toolbox, formulation):
 
 
 @pytest.mark.parametrize("formulation", MACHINES)
-def test_warm_starts_along_the_price_end_where_cold_ones_do(toolbox, formulation):
+def test_warm_starts_at_other_costs_end_where_cold_ones_do(toolbox, formulation):
     machine = toolbox.random_machine(formulation, 9)
     found = machine.solved()
     for factor in (1.5, 4.0, 1.2):
-        dearer = machine.at_price(factor)
-        found, cold = dearer.solved(start=found), dearer.solved()
+        other = machine.at_cost(factor)
+        found, cold = other.solved(start=found), other.solved()
         assert_feasible(found)
         assert found.objective == pytest.approx(cold.objective, rel=1e-8)
         np.testing.assert_allclose(found.scores, cold.scores, atol=1e-6)
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_to_start_at_the_end_takes_no_steps(toolbox, formulation):
+def test_a_start_at_the_solution_takes_no_steps(toolbox, formulation):
     machine = toolbox.random_machine(formulation, 6)
     found = machine.solved(tol=1e-6)
     assert machine.solved(tol=1e-6, start=found).report.n_steps <= 1
@@ -170,7 +170,7 @@ def test_to_start_at_the_end_takes_no_steps(toolbox, formulation):
 
 @pytest.fixture(scope="module", params=FORMULATIONS)
 def large(request, toolbox):
-    """Machines with rows enough for some to be left out, and their solutions."""
+    """Machines with enough rows for shrinking, and their solutions."""
     n, formulation = 600, request.param
     X, y = toolbox.ordinal(n, 5, seed=1, d=3)
     cost = np.full(n, 1.1 / (n // 5) if formulation == "sum-of-margins" else 10.0)
@@ -187,20 +187,20 @@ def assert_same(found, expected):
     np.testing.assert_allclose(found.thresholds, expected.thresholds, atol=2e-5 * scale)
 
 
-def test_leaving_terms_out_does_not_change_the_answer(large, monkeypatch):
+def test_shrinking_does_not_change_the_solution(large, monkeypatch):
     machine, expected = large
-    narrowed = []
-    narrow = solver._Work.narrow
+    shrunk = []
+    shrink = solver._ActiveProblem.shrink
     monkeypatch.setattr(
-        solver._Work, "narrow", lambda work: (narrow(work), narrowed.append(work.narrowed))
+        solver._ActiveProblem, "shrink", lambda work: (shrink(work), shrunk.append(work.shrunk))
     )
     assert_same(machine.solved(tol=1e-6), expected)
-    assert any(narrowed)
-    monkeypatch.setattr(solver, "_SMALL", 10**9)
+    assert any(shrunk)
+    monkeypatch.setattr(solver, "_SHRINK_SIZE", 10**9)
     assert_same(machine.solved(tol=1e-6), expected)
 
 
-def test_few_kernel_rows_in_memory_do_not_change_the_answer(large):
+def test_few_kernel_rows_in_memory_do_not_change_the_solution(large):
     machine, expected = large
     K = machine.K
     rows = KernelRows(lambda i, j: K[np.ix_(i, j)], np.diag(K))
@@ -211,7 +211,7 @@ def test_few_kernel_rows_in_memory_do_not_change_the_answer(large):
 
 def test_a_budget_of_steps_ends_at_a_feasible_point(large):
     machine, expected = large
-    for max_steps in (0, 1, 100, 1100):  # the last after some terms were left out
+    for max_steps in (0, 1, 100, 1100):  # the last after shrinking
         found = machine.solved(tol=1e-9, max_steps=max_steps)
         assert not found.report.converged
         assert found.report.n_steps == max_steps
@@ -227,26 +227,28 @@ def test_the_gap_shrinks_with_the_tolerance(large):
     assert gaps[0] > 10 * gaps[1] > 100 * gaps[2] > 0
 
 
-def test_other_threads_go_on_meanwhile(toolbox, monkeypatch):
+def test_other_threads_run_during_the_steps(toolbox, monkeypatch):
     X, y = toolbox.ordinal(600, 5, d=3)
     machine = toolbox.Machine(
         "implicit", toolbox.kernel("rbf", X, X), y, 5, np.full(len(y), 1000.0)
     )
     machine.solved(tol=10.0)  # compiled before the clock starts
-    monkeypatch.setattr(solver, "_PERIOD", 10**9)  # one compiled call from beginning to end
+    monkeypatch.setattr(solver, "_SHRINK_PERIOD", 10**9)  # one compiled call for all steps
     seen, solving = [], Thread(target=machine.solved, kwargs={"tol": 1e-2})
     solving.start()
     while solving.is_alive():
         seen.append(perf_counter())
     solving.join()
-    assert np.diff(seen).max() < 0.5 * (seen[-1] - seen[0])  # held, it would be nearly all
+    assert np.diff(seen).max() < 0.5 * (
+        seen[-1] - seen[0]
+    )  # with the GIL held it would be nearly all
 
 
 # ---------------------------------------------------------------- thresholds
 
 
 def test_free_thresholds_lie_in_the_middle_of_their_brackets():
-    lower, upper, middle = recover(
+    lower, upper, middle = recover_thresholds(
         np.array([0.0, -np.inf, 3.0, -np.inf]), np.array([1.0, 2.0, np.inf, np.inf]),
         np.zeros(4), False,
     )  # fmt: skip
@@ -257,13 +259,13 @@ def test_free_thresholds_lie_in_the_middle_of_their_brackets():
 
 def test_a_chain_cuts_brackets_and_ties_runs():
     below, above = np.array([0.0, -1.0, 2.0]), np.array([5.0, 4.0, 9.0])
-    _, _, middle = recover(below.copy(), above.copy(), np.zeros(3), True)
+    _, _, middle = recover_thresholds(below.copy(), above.copy(), np.zeros(3), True)
     np.testing.assert_array_equal(middle, [2.0, 2.0, 5.5])
-    _, _, tied = recover(below, above, np.array([0.0, 0.3, 0.1]), True)
+    _, _, tied = recover_thresholds(below, above, np.array([0.0, 0.3, 0.1]), True)
     np.testing.assert_array_equal(tied, [3.0, 3.0, 3.0])
 
 
-def test_thresholds_of_a_level_nobody_has_are_finite(toolbox):
+def test_thresholds_of_an_empty_level_are_finite(toolbox):
     X, y = toolbox.ordinal(30, 3)
     K = toolbox.kernel("rbf", X, X)
     for formulation in ("implicit", "explicit", "fixed-margin"):
@@ -274,7 +276,7 @@ def test_thresholds_of_a_level_nobody_has_are_finite(toolbox):
         np.testing.assert_allclose(found.thresholds[1:3], between.thresholds, atol=1e-6)
 
 
-def test_rows_that_all_violate_alike_are_worked_off(toolbox):
+def test_rows_with_equal_violations_converge(toolbox):
     _, y = toolbox.ordinal(1500, 4)
     machine = toolbox.Machine("explicit", np.eye(1500), y, 4, np.full(1500, 10.0))
     found = machine.solved(tol=1e-3, max_steps=200_000)

@@ -17,7 +17,7 @@ def test_terms_are_those_of_the_definitions(toolbox, formulation, seed):
 
 
 @pytest.mark.parametrize("formulation", FORMULATIONS)
-def test_terms_are_sorted_by_node_and_each_node_says_where_it_begins(toolbox, formulation):
+def test_terms_are_sorted_by_node_and_first_gives_the_starts(toolbox, formulation):
     terms = toolbox.random_machine(formulation, 4).terms
     for j in range(terms.n_nodes):
         assert set(terms.node[terms.first[j] : terms.first[j + 1]]) <= {j}
@@ -39,15 +39,15 @@ def test_with_two_levels_three_machines_are_the_same():
 def test_a_row_that_costs_nothing_has_no_terms():
     terms = implicit(np.array([0, 1, 2]), 3, np.array([1.0, 0.0, 2.0]))
     assert set(terms.row) == {0, 2}
-    assert terms.n_rows == 3  # its score is wanted all the same
+    assert terms.n_rows == 3  # its score is computed nevertheless
 
 
-def test_another_price_changes_prices_alone():
+def test_scaling_changes_the_costs_alone():
     terms = comparisons(np.array([1.0, 3.0]))
-    dearer = terms.scaled(2.0)
-    np.testing.assert_array_equal(dearer.upper, [2.0, 6.0])
-    assert dearer.pinned
-    assert dearer.row is terms.row
+    scaled = terms.scaled(2.0)
+    np.testing.assert_array_equal(scaled.upper, [2.0, 6.0])
+    assert scaled.pinned
+    assert scaled.row is terms.row
 
 
 def test_comparisons_have_one_term_each_at_a_threshold_of_zero():

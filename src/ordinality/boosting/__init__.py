@@ -1,11 +1,16 @@
-"""Thresholded ensembles: a weighted vote of confidence functions, cut by ordered thresholds.
+"""Boosting of thresholded ensembles for ordered labels.
 
-The score ``H(x) = sum_t alpha_t h_t(x)`` lies between two of K-1 thresholds, and that is the
-level. `losses` holds the exponential losses over margins (all of them, or the two next to the
-level) and over pairs, in the log domain; `thresholds` the best thresholds for given scores, by
-closed form, by pooling, or by counting; `learners`, `perceptron` and `trees` (on features made
-small by `binning`) the confidence functions and how each is learnt; `ensemble` the rounds;
-`margins` what an ensemble leaves between its scores and its thresholds.
+The model is a score ``H(x) = sum_t alpha_t h_t(x)`` and K-1 ordered thresholds theta; level k
+is predicted where ``theta_k < H(x) <= theta_{k+1}``. Each round adds one function h_t with
+outputs in [-1, 1], chooses its weight alpha_t, and finds the best thresholds anew. Each module
+holds one term of this:
+
+- `losses`: the loss that all three choices lower, an exponential of the margins
+  ``+-(H(x_n) - theta_k)`` or of the differences ``H(x_n) - H(x_m)``; its derivatives; alpha_t;
+- `thresholds`: theta for given scores, in closed form, by pooling, or by counting errors;
+- `learners`: what h_t and its trainer are, decision stumps, and any classifier of scikit-learn;
+- `perceptron` and `trees`: halfspaces, smooth halfspaces and small trees as h_t;
+- `ensemble`: H, the rounds of ORBoost and RankBoost, and the margins of a fitted ensemble.
 
 Lin & Li (2006), *Large-margin thresholded ensembles for ordinal regression*.
 """

@@ -2,12 +2,13 @@
 
 All three losses of the paper are one sum,
 
-    sum_n w_n ( exp(H_n + up[y_n]) + exp(-H_n + down[y_n]) ),
+    sum_n w_n ( exp(H_n + rising[y_n]) + exp(-H_n + falling[y_n]) ),
 
-whose offsets `up` and `down` depend on the rank alone: on the thresholds for ORBoost (5, 8), on
-sums over the other ranks for RankBoost (3). The first term pulls the score of a row down and
-the second pulls it up; their difference is the gradient that a base learner is asked to oppose.
-``exp(H)`` is only ever formed relative to the largest of its rank, so nothing overflows.
+whose offsets `rising` and `falling` depend on the rank alone: on the thresholds for ORBoost
+(5, 8), on sums over the other ranks for RankBoost (3). The first term rises with the score of
+the row and the second falls; their difference is the gradient and their sum the second
+derivative of the loss. ``exp(H)`` is only formed relative to the largest of its rank, so
+nothing overflows.
 
 Lin & Li (2006), section 4.
 """
@@ -21,25 +22,29 @@ import numpy as np
 from .._compile import loop
 
 __all__ = [
-    "Exponentials",
-    "Pulls",
+    "LossTerms",
+    "ScaledExponentials",
     "all_offsets",
     "chord_step",
-    "exponentials",
     "left_right_offsets",
+    "loss_terms",
     "pair_offsets",
     "pair_step",
-    "pulled",
+    "scaled_exponentials",
 ]
 
-# A learner without a single wrong row asks for an infinite step. Taking the smaller of the two
-# sums as at least this share of the larger bounds steps by log(1e10) / 2 = 11.5: the loss of
-# every such row shrinks a hundred thousandfold, and other learners still count afterwards.
+# The best step of a learner that is right on every row is infinite. Taking the smaller of the
+# two sums as at least this share of the larger bounds steps by log(1e10) / 2 = 11.5: the loss
+# of every such row shrinks by a factor of 1e5, and later learners still have an effect.
 _SHARE = 1e-10
+
+# Below this the share of a sum is subnormal and may underflow to zero, whose logarithm is
+# infinite. Such sums come from outputs as small, of a learner that nearly abstains.
+_SUBNORMAL_SHARE = float(np.finfo(float).tiny) / _SHARE
 
 
 @dataclass(frozen=True, eq=False)
-class Exponentials:
+class ScaledExponentials:
     """``w exp(H)`` and ``w exp(-H)`` of every row, relative to the largest of its rank."""
 
     plus: np.ndarray  # (n,), exp(H - highest[y]) times the weight
@@ -50,16 +55,16 @@ class Exponentials:
     log_minus: np.ndarray  # (K,), log of the sum of w exp(-H) over the rank
 
 
-def exponentials(
+def scaled_exponentials(
     H: np.ndarray, y: np.ndarray, n_levels: int, weights: np.ndarray
-) -> Exponentials:
-    """Exponentials of the scores and their sums over ranks, the losses' raw material."""
-    return Exponentials(*_exponentials(H, y, weights, n_levels))
+) -> ScaledExponentials:
+    """Exponentials of scores of any size and their sums over ranks; weights are positive."""
+    return ScaledExponentials(*_scaled_exponentials(H, y, weights, n_levels))
 
 
 @loop
-def _exponentials(H: np.ndarray, y: np.ndarray, weights: np.ndarray, n_levels: int) -> tuple:
-    # By numbers and not by arrays, which take a second longer to compile.
+def _scaled_exponentials(H, y, weights, n_levels):
+    # Scalar loops: array expressions take a second longer to compile.
     highest, lowest, span = np.empty(n_levels), np.empty(n_levels), np.empty(n_levels)
     for k in range(n_levels):
         highest[k], lowest[k] = -np.inf, np.inf
@@ -74,7 +79,9 @@ def _exponentials(H: np.ndarray, y: np.ndarray, weights: np.ndarray, n_levels: i
         k = y[i]
         relative = np.exp(H[i] - highest[k])
         plus[i] = weights[i] * relative
-        if span[k] > 1e-300:  # neither it nor `relative`, which is larger, underflows
+        # span <= relative <= 1. Above 1e-300, well over the smallest normal number 2e-308,
+        # neither has lost digits and the quotient is as accurate as the exponential.
+        if span[k] > 1e-300:
             minus[i] = weights[i] * (span[k] / relative)
         else:
             minus[i] = weights[i] * np.exp(lowest[k] - H[i])
@@ -91,10 +98,10 @@ def _exponentials(H: np.ndarray, y: np.ndarray, weights: np.ndarray, n_levels: i
 
 
 def all_offsets(thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets `up` and `down`, each of shape (K,), of the loss over all margins (8)."""
-    up = np.logaddexp.accumulate(-thresholds[::-1])[::-1]
-    down = np.logaddexp.accumulate(thresholds)
-    return np.append(up, -np.inf), np.append(-np.inf, down)
+    """Offsets `rising` and `falling`, each of shape (K,), of the loss over all margins (8)."""
+    rising = np.logaddexp.accumulate(-thresholds[::-1])[::-1]
+    falling = np.logaddexp.accumulate(thresholds)
+    return np.append(rising, -np.inf), np.append(-np.inf, falling)
 
 
 def left_right_offsets(thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -105,97 +112,93 @@ def left_right_offsets(thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def pair_offsets(log_plus: np.ndarray, log_minus: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Offsets of the loss over pairs of different rank (3): sums over the other ranks.
 
-    Every pair is met twice, from its lower and from its upper row, so the sum of the pulls is
-    twice the loss.
+    Every pair is counted twice, once for each of its rows, so the sum of all terms is twice
+    the loss.
     """
     above = np.logaddexp.accumulate(log_minus[:0:-1])[::-1]
     below = np.logaddexp.accumulate(log_plus[:-1])
     return np.append(above, -np.inf), np.append(-np.inf, below)
 
 
-# ---------------------------------------------------------------- pulls and steps
+# ---------------------------------------------------------------- terms and steps
 
 
 @dataclass(frozen=True, eq=False)
-class Pulls:
-    """How hard the loss pulls every score down and up, in units of ``exp(log_unit)``."""
+class LossTerms:
+    """The two terms of every row in the loss, in units of ``exp(log_unit)``."""
 
-    down: np.ndarray  # (n,), the terms that shrink when the score falls
-    up: np.ndarray  # (n,), those that shrink when it rises
+    rising: np.ndarray  # (n,), proportional to exp(H)
+    falling: np.ndarray  # (n,), proportional to exp(-H)
     log_unit: float
 
     @property
     def gradient(self) -> np.ndarray:
         """Derivative of the loss in each score, shape (n,), in the same units."""
-        return self.down - self.up
+        return self.rising - self.falling
 
     @property
-    def mass(self) -> np.ndarray:
+    def hessian(self) -> np.ndarray:
         """Second derivative of the loss in each score, shape (n,)."""
-        return self.down + self.up
+        return self.rising + self.falling
 
     @property
     def log_total(self) -> float:
-        """Logarithm of the sum of all pulls."""
-        return self.log_unit + float(np.log(self.down.sum() + self.up.sum()))
+        """Logarithm of the sum of all terms."""
+        return self.log_unit + float(np.log(self.rising.sum() + self.falling.sum()))
 
 
-def pulled(e: Exponentials, y: np.ndarray, up: np.ndarray, down: np.ndarray) -> Pulls:
-    """Pulls of every row under the offsets of a loss."""
-    return Pulls(*_pulled(e.plus, e.minus, e.highest, e.lowest, y, up, down))
+def loss_terms(
+    e: ScaledExponentials, y: np.ndarray, rising: np.ndarray, falling: np.ndarray
+) -> LossTerms:
+    """Terms of every row under the offsets of a loss."""
+    return LossTerms(*_loss_terms(e.plus, e.minus, e.highest, e.lowest, y, rising, falling))
 
 
 @loop
-def _pulled(
-    plus: np.ndarray,
-    minus: np.ndarray,
-    highest: np.ndarray,
-    lowest: np.ndarray,
-    y: np.ndarray,
-    up: np.ndarray,
-    down: np.ndarray,
-) -> tuple:
-    a, b, unit = np.empty(up.size), np.empty(up.size), -np.inf
+def _loss_terms(plus, minus, highest, lowest, y, rising, falling):
+    a, b, unit = np.empty(rising.size), np.empty(rising.size), -np.inf
     for k in range(a.size):
-        a[k], b[k] = highest[k] + up[k], down[k] - lowest[k]
-        if highest[k] >= lowest[k]:  # an empty rank has no rows to pull
+        a[k], b[k] = highest[k] + rising[k], falling[k] - lowest[k]
+        if highest[k] >= lowest[k]:  # not so for a rank without rows
             unit = max(unit, a[k], b[k])
     for k in range(a.size):
         a[k], b[k] = np.exp(a[k] - unit), np.exp(b[k] - unit)
-    pull_down, pull_up = np.empty(y.size), np.empty(y.size)
+    row_rising, row_falling = np.empty(y.size), np.empty(y.size)
     for i in range(y.size):
-        pull_down[i] = plus[i] * a[y[i]]
-        pull_up[i] = minus[i] * b[y[i]]
-    return pull_down, pull_up, unit
+        row_rising[i] = plus[i] * a[y[i]]
+        row_falling[i] = minus[i] * b[y[i]]
+    return row_rising, row_falling, unit
 
 
-def chord_step(pulls: Pulls, h: np.ndarray) -> float:
+def chord_step(terms: LossTerms, h: np.ndarray) -> float:
     """Step that minimises the chord bound on the loss (section 4.2); exact if h is -1, 0, 1."""
-    w_plus, w_minus = _chord_sums(h, pulls.down, pulls.up)
+    w_plus, w_minus = _chord_sums(h, terms.rising, terms.falling)
     return 0.5 * _log_ratio(w_minus, w_plus)
 
 
 @loop
-def _chord_sums(h: np.ndarray, down: np.ndarray, up: np.ndarray) -> tuple:
+def _chord_sums(h, rising, falling):
     w_plus, w_minus = 0.0, 0.0
     for i in range(h.size):
-        w_plus += h[i] * down[i] if h[i] > 0.0 else -h[i] * up[i]
-        w_minus += h[i] * up[i] if h[i] > 0.0 else -h[i] * down[i]
+        w_plus += h[i] * rising[i] if h[i] > 0.0 else -h[i] * falling[i]
+        w_minus += h[i] * falling[i] if h[i] > 0.0 else -h[i] * rising[i]
     return w_plus, w_minus
 
 
-def pair_step(pulls: Pulls, h: np.ndarray) -> float:
+def pair_step(terms: LossTerms, h: np.ndarray) -> float:
     """Step of RankBoost's bound for confidences in [-1, 1]: ``log((1 + r) / (1 - r)) / 4``.
 
-    The exact step is infinite under partial matching, when no pair is ordered wrongly by `h`;
-    this one only when all pairs are ordered rightly with full confidence, and is then capped.
+    The exact step is infinite under partial matching, when `h` orders no pair wrongly; this one
+    only when it orders all pairs correctly with full confidence, and is then bounded.
     """
-    total = pulls.down.sum() + pulls.up.sum()
-    edge = (pulls.up - pulls.down) @ h
+    total = terms.rising.sum() + terms.falling.sum()
+    edge = (terms.falling - terms.rising) @ h
     return 0.25 * _log_ratio(float(total + edge), float(total - edge))
 
 
 def _log_ratio(a: float, b: float) -> float:
     if a == b:  # both zero where a learner abstains everywhere
         return 0.0
+    if max(a, b) < _SUBNORMAL_SHARE:  # a power of two: exact, and the ratio stays
+        a, b = 2.0**100 * a, 2.0**100 * b
     return float(np.log(max(a, _SHARE * b)) - np.log(max(b, _SHARE * a)))

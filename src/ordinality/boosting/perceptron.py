@@ -1,13 +1,14 @@
 """Perceptrons by random coordinate descent, and the sigmoids made of them.
 
-A perceptron is judged by the weight of the rows on its wrong side. Along a direction p the side
-of row n flips where ``(w + t p) . x_n = 0``, at the break-point ``-(w . x_n) / (p . x_n)``;
-between break-points nothing changes, so the best step is found exactly from the order of the
-break-points. Directions come in cycles: the bias alone, then d random ones (RCD-bias).
+The loss of a perceptron is the weight of the rows on its wrong side. Along a direction p the
+side of row n changes where ``(w + t p) . x_n = 0``, at the break-point
+``-(w . x_n) / (p . x_n)``. Between break-points the loss is constant, so the best step is found
+exactly from the order of the break-points. Directions come in cycles: the bias alone, then d
+random ones (RCD-bias).
 
-Sorting all break-points is not needed. They are counted into bins; the running sum at the edges
-of the bins and the negative part inside each bound what a bin can hold, and only bins that may
-hold the optimum (a handful) are sorted.
+Not all break-points need sorting. They are put into bins; the running sum at the edges of the
+bins and the sum of the negative jumps inside each bound the loss within a bin, and only the few
+bins that may hold the minimum are sorted.
 
 Li (2005), *Perceptron learning with random coordinate descent*; Lin & Li (2006), section 5.
 """
@@ -22,9 +23,13 @@ from .._compile import loop
 
 __all__ = ["Halfspace", "Perceptron", "Sigmoid", "SoftHalfspace"]
 
-_BLOCK = 16  # directions at a time: enough for BLAS, few enough for the cache
-_ROUNDING = 1e-12  # break-points (scaled to -1..1) that are nearer than this are one
-_FAR = 1e5  # a length of (w, bias) that is brought back to one
+_BLOCK = 16  # directions per matrix product: enough for BLAS, few enough for the cache
+# Break-points (scaled to -1..1) nearer than this are one. Rounding moves each by a few 1e-16,
+# and the values w . x, which are updated up to some hundred times, by about 1e-14.
+_SAME_BREAKPOINT = 1e-12
+# Above this length (w, bias) is scaled to one: steps are of order one, and added to a vector of
+# length 1e5 they would lose five of sixteen digits.
+_MAX_LENGTH = 1e5
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,28 +43,17 @@ class Halfspace:
         return np.where(X @ self.w + self.bias >= 0.0, 1.0, -1.0)
 
     def relevance(self, d: int) -> np.ndarray:
-        """Share of each feature in the length of w: squares, adding up to one."""
-        return _squares(self.w)
+        """Squares of w, scaled to sum to one."""
+        length = np.linalg.norm(self.w)
+        return (self.w / length) ** 2 if length > 0 else np.zeros_like(self.w)
 
 
 @dataclass(frozen=True, eq=False)
-class SoftHalfspace:
+class SoftHalfspace(Halfspace):
     """``tanh(w . x + bias)``."""
-
-    w: np.ndarray  # (d,)
-    bias: float
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         return np.tanh(X @ self.w + self.bias)
-
-    def relevance(self, d: int) -> np.ndarray:
-        """Share of each feature in the length of w: squares, adding up to one."""
-        return _squares(self.w)
-
-
-def _squares(w: np.ndarray) -> np.ndarray:
-    length = np.linalg.norm(w)
-    return (w / length) ** 2 if length > 0 else np.zeros_like(w)
 
 
 @dataclass(frozen=True)
@@ -68,9 +62,9 @@ class Perceptron:
 
     updates: int = 200  # exact line searches per perceptron, as in the authors' program
 
-    def prepare(self, X: np.ndarray) -> _Descent:
-        """Ready for rounds on the rows of `X`."""
-        return _Descent.on(X, self.updates, None)
+    def prepare(self, X: np.ndarray) -> _PerceptronTrainer:
+        """Append a column of ones to the rows of `X`, for the bias."""
+        return _PerceptronTrainer(X, self.updates, None)
 
 
 @dataclass(frozen=True)
@@ -80,100 +74,83 @@ class Sigmoid:
     gamma: float = 4.0  # length of (w, bias); the features should be standardised first
     updates: int = 200  # exact line searches per perceptron, as in the authors' program
 
-    def prepare(self, X: np.ndarray) -> _Descent:
-        """Ready for rounds on the rows of `X`."""
-        return _Descent.on(X, self.updates, self.gamma)
+    def prepare(self, X: np.ndarray) -> _PerceptronTrainer:
+        """Append a column of ones to the rows of `X`, for the bias."""
+        return _PerceptronTrainer(X, self.updates, self.gamma)
 
 
-@dataclass(frozen=True, eq=False)
-class _Descent:
-    """Rows with a one appended, as columns; and memory for line searches."""
-
-    X: np.ndarray
-    columns: np.ndarray  # (d + 1, n)
-    updates: int
-    gamma: float | None
-    memory: tuple[np.ndarray, ...]
-
-    @classmethod
-    def on(cls, X: np.ndarray, updates: int, gamma: float | None) -> _Descent:
-        columns = np.vstack([X.T, np.ones(len(X))])
-        return cls(X, columns, updates, gamma, _memory(len(X)))
+class _PerceptronTrainer:
+    def __init__(self, X: np.ndarray, updates: int, gamma: float | None) -> None:
+        self.X, self.updates, self.gamma = X, updates, gamma
+        self.columns = np.vstack([X.T, np.ones(len(X))])  # (d + 1, n)
+        self.workspace = _workspace(len(X))
 
     def learn(
-        self, gradient: np.ndarray, mass: np.ndarray | None, rng: np.random.Generator
-    ) -> tuple[Halfspace | SoftHalfspace, np.ndarray]:
-        """Halfspace against `gradient`, and its output on the rows."""
-        w = _descended(self.columns, gradient, self.updates, rng, self.memory)
-        value: Halfspace | SoftHalfspace
-        if self.gamma is None:
-            value = Halfspace(w[:-1], float(w[-1]))
-        else:
-            w = w * (self.gamma / np.linalg.norm(w))
-            value = SoftHalfspace(w[:-1], float(w[-1]))
-        return value, value(self.X)
+        self, gradient: np.ndarray, hessian: np.ndarray | None, rng: np.random.Generator
+    ) -> tuple[Halfspace, np.ndarray]:
+        w = _coordinate_descent(self.columns, gradient, self.updates, rng, self.workspace)
+        kind = Halfspace
+        if self.gamma is not None:
+            w, kind = w * (self.gamma / np.linalg.norm(w)), SoftHalfspace
+        halfspace = kind(w[:-1], float(w[-1]))
+        return halfspace, halfspace(self.X)
 
 
-def _descended(
+def _coordinate_descent(
     columns: np.ndarray,
     g: np.ndarray,
     updates: int,
     rng: np.random.Generator,
-    memory: tuple[np.ndarray, ...],
+    workspace: tuple[np.ndarray, ...],
 ) -> np.ndarray:
-    """Weights and bias, shape (d + 1,), that try to minimise ``sign(w . x) @ g``."""
+    """Weights and bias, shape (d + 1,), for which ``sign(w . x) @ g`` is small."""
     m = len(columns)
     w = rng.uniform(-0.05, 0.05, (m,))
     P = rng.uniform(-1.0, 1.0, (updates, m))
     P[:, -1] = 0.0
-    P[::m] = np.eye(m)[-1]  # a cycle opens with the bias alone
+    P[::m] = np.eye(m)[-1]  # each cycle begins with the bias alone
     s = w @ columns
     for first in range(0, updates, _BLOCK):
         block = P[first : first + _BLOCK]
-        w += _searches(block @ columns, s, g, *memory) @ block
+        w += _line_searches(block @ columns, s, g, *workspace) @ block
         length = np.linalg.norm(w)
-        if length > _FAR:
+        if length > _MAX_LENGTH:
             w /= length
             s /= length
     return w
 
 
-def _memory(n: int) -> tuple[np.ndarray, ...]:
-    """Room for one line search over n rows: bins of about four rows, in the nearest cache."""
+def _workspace(n: int) -> tuple[np.ndarray, ...]:
+    """Arrays for one line search over n rows: bins of about four rows, 2048 bins at most.
+
+    More bins would not fit the first-level cache.
+    """
     bins = 1 << int(np.clip(np.ceil(np.log2(n / 4.0)), 4, 11))
     rows = np.empty((2, n), np.int32)
     return np.zeros((bins, 2)), np.zeros(bins, np.bool_), rows[0], rows[1], np.empty((2, n))
 
 
 @loop
-def _searches(
-    Q: np.ndarray,
-    s: np.ndarray,
-    g: np.ndarray,
-    sums: np.ndarray,
-    chosen: np.ndarray,
-    bins: np.ndarray,
-    rows: np.ndarray,
-    room: np.ndarray,
-) -> np.ndarray:
-    # An exact search along each row of Q; s, the value w . x of every row, follows.
+def _line_searches(Q, s, g, sums, chosen, bins, rows, room):
+    # An exact search along each direction; Q[j] holds p . x of every row, s holds w . x and is
+    # updated after each step.
     steps, jumps, places = np.empty(Q.shape[0]), room[0], room[1]
     for j in range(Q.shape[0]):
         q = Q[j]
-        scale = _scale(s, q)
-        _binned(q, s, g, scale, chosen.size, bins, jumps)
-        best, edge = _bounded(bins, jumps, sums, chosen)
-        m = _gathered(q, s, scale, bins, jumps, chosen, rows, places)
+        scale = _typical_breakpoint(s, q)
+        _bin_breakpoints(q, s, g, scale, chosen.size, bins, jumps)
+        best, edge = _choose_bins(bins, jumps, sums, chosen)
+        m = _sort_chosen(q, s, scale, bins, jumps, chosen, rows, places)
         left, right = _best_gap(rows[:m], places, bins, jumps, sums, best, edge)
-        steps[j] = _middle(left, right, s, q)
+        steps[j] = _step_to_middle(left, right, s, q)
         for i in range(s.size):
             s[i] += steps[j] * q[i]
     return steps
 
 
 @loop
-def _scale(s: np.ndarray, q: np.ndarray) -> float:
-    # A typical break-point, from some sixty rows: it only decides how evenly bins fill.
+def _typical_breakpoint(s, q):
+    # From some sixty rows: it only decides how evenly the bins fill.
     a, b = 0.0, 0.0
     for i in range(0, s.size, 1 + s.size // 64):
         a += abs(s[i])
@@ -182,34 +159,26 @@ def _scale(s: np.ndarray, q: np.ndarray) -> float:
 
 
 @loop
-def _binned(
-    q: np.ndarray,
-    s: np.ndarray,
-    g: np.ndarray,
-    scale: float,
-    n_bins: int,
-    bins: np.ndarray,
-    jumps: np.ndarray,
-) -> None:
+def _bin_breakpoints(q, s, g, scale, n_bins, bins, jumps):
     # Break-points t = -s / q have Cauchy tails; u = t / (scale + |t|) rises with t from -1 to
-    # 1 and asks for no division by a q near zero. Where t is passed, the sum of side * g jumps
-    # by twice g if q > 0, by -2 g if q < 0.
-    # Just under a half, so that u = 1 belongs to the last bin and no bin ends at u = 0, where
-    # rows that mirror one another meet.
+    # 1 and needs no division by a q near zero. At t, the sum of side * g jumps by 2 g if q > 0
+    # and by -2 g if q < 0; jumps hold half of that.
+    # Just under a half: u = 1 then falls in the last bin, and no edge of a bin lies at u = 0,
+    # where rows that are mirror images of each other have their break-points.
     half = 0.4987 * n_bins
     for i in range(s.size):
         t = -s[i] if q[i] > 0.0 else s[i]
-        u = t / (scale * abs(q[i]) + abs(s[i]) + 1e-300)  # a row of zeros must not be 0 / 0
+        # 1e-300 avoids 0 / 0 for a row of zeros, and is below the rounding of any other.
+        u = t / (scale * abs(q[i]) + abs(s[i]) + 1e-300)
         bins[i] = np.int32((u + 1.0) * half)
         jumps[i] = g[i] if q[i] > 0.0 else (-g[i] if q[i] < 0.0 else 0.0)
 
 
 @loop
-def _bounded(
-    bins: np.ndarray, jumps: np.ndarray, sums: np.ndarray, chosen: np.ndarray
-) -> tuple:
-    # The best value at an edge of bins, and that edge; chosen are the bins that may hold a
-    # better one and the two that meet at the edge. Leaves values at lower edges in sums[:, 0].
+def _choose_bins(bins, jumps, sums, chosen):
+    # The least sum at an edge of a bin, and that edge. Chosen are the bins in which the sum may
+    # be less, and the nearest non-empty bins on both sides of the edge. sums[:, 0] is left with
+    # the sum at the lower edge of each bin.
     sums[:] = 0.0
     for i in range(bins.size):
         sums[bins[i], 1 if jumps[i] < 0.0 else 0] += jumps[i]
@@ -237,17 +206,8 @@ def _bounded(
 
 
 @loop
-def _gathered(
-    q: np.ndarray,
-    s: np.ndarray,
-    scale: float,
-    bins: np.ndarray,
-    jumps: np.ndarray,
-    chosen: np.ndarray,
-    rows: np.ndarray,
-    places: np.ndarray,
-) -> int:
-    # The rows of chosen bins, in order of u; rows that do not matter left out.
+def _sort_chosen(q, s, scale, bins, jumps, chosen, rows, places):
+    # The rows of the chosen bins in order of u, without rows of no weight.
     m = 0
     for i in range(bins.size):
         if chosen[bins[i]] and jumps[i] != 0.0:
@@ -259,7 +219,7 @@ def _gathered(
         places[a] = t / (scale * abs(q[i]) + abs(s[i]) + 1e-300)
     if m > 64:
         order, old_rows, old_places = np.argsort(places[:m]), rows[:m].copy(), places[:m].copy()
-        for a in range(m):  # assigning slices takes two seconds to compile
+        for a in range(m):  # assignments of slices take two seconds to compile
             rows[a], places[a] = old_rows[order[a]], old_places[order[a]]
         return m
     for a in range(1, m):
@@ -272,16 +232,8 @@ def _gathered(
 
 
 @loop
-def _best_gap(
-    rows: np.ndarray,
-    places: np.ndarray,
-    bins: np.ndarray,
-    jumps: np.ndarray,
-    sums: np.ndarray,
-    best: float,
-    edge: int,
-) -> tuple:
-    # The rows whose break-points enclose the best gap; -1 for none.
+def _best_gap(rows, places, bins, jumps, sums, best, edge):
+    # The two rows between whose break-points the sum is least; -1 where a side has none.
     left, right, inside, value, current = -1, -1, False, 0.0, -1
     for a in range(rows.size):
         b = bins[rows[a]]
@@ -289,7 +241,7 @@ def _best_gap(
             value, current = sums[b, 0], b
         value += jumps[rows[a]]
         last = a + 1 == rows.size or bins[rows[a + 1]] != b
-        if not last and places[a + 1] - places[a] > _ROUNDING and value < best:
+        if not last and places[a + 1] - places[a] > _SAME_BREAKPOINT and value < best:
             best, left, right, inside = value, rows[a], rows[a + 1], True
         elif not inside and b < edge:
             left = rows[a]
@@ -299,9 +251,9 @@ def _best_gap(
 
 
 @loop
-def _middle(left: int, right: int, s: np.ndarray, q: np.ndarray) -> float:
+def _step_to_middle(left, right, s, q):
     if left < 0 and right < 0:
-        return 0.0  # nothing depends on this direction
+        return 0.0  # the sum does not depend on this direction
     if left < 0:
         return -s[right] / q[right] - 1.0
     if right < 0:

@@ -1,8 +1,9 @@
-"""Small trees on binned features, grown level by level.
+"""Small regression trees on binned features, grown level by level.
 
-A node is cut where the two halves differ most in the step they would like to take, ``-G / M``
-(G the sum of the gradient, M of the mass: a Newton step), weighed by M. These steps, divided by
-the longest so that the surest leaf says +1 or -1, are the leaves' outputs.
+A node with sums G of the gradient and M of the second derivative lowers the quadratic model of
+the loss by ``G^2 / (2 M)``, with the Newton step ``-G / M``. It is cut where its two children
+together lower it most. The outputs of the leaves are their Newton steps, divided by the longest
+so that all lie in [-1, 1].
 """
 
 from __future__ import annotations
@@ -14,23 +15,23 @@ import numpy as np
 from .._compile import loop
 from .learners import Binned
 
-__all__ = ["Grown", "Tree"]
+__all__ = ["DecisionTree", "Tree"]
 
 
 @dataclass(frozen=True, eq=False)
-class Grown:
-    """A complete tree in the order of a heap: children of node i are 2 i + 1 and 2 i + 2.
+class DecisionTree:
+    """A complete binary tree in heap order: the children of node i are 2 i + 1 and 2 i + 2.
 
-    A row goes right where ``x[feature] > cut``; nodes that were not cut have infinite cuts.
+    A row goes right where ``x[feature] > cut``; a node that was not cut has an infinite cut.
     """
 
     feature: np.ndarray  # (2**depth - 1,), integer
     cut: np.ndarray  # (2**depth - 1,)
-    gain: np.ndarray  # (2**depth - 1,), what each cut was worth
+    gain: np.ndarray  # (2**depth - 1,), twice what each cut lowers the loss
     leaf: np.ndarray  # (2**depth,), in [-1, 1]
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
-        return self.leaf[_routed(X, self.feature, self.cut)]
+        return self.leaf[_leaf_of_rows(X, self.feature, self.cut)]
 
     def relevance(self, d: int) -> np.ndarray:
         """Share of each feature in the gains of all cuts."""
@@ -41,46 +42,46 @@ class Grown:
 
 @dataclass(frozen=True)
 class Tree:
-    """Trainer of a `Grown` tree."""
+    """Trainer of a `DecisionTree`."""
 
-    depth: int = 3  # cuts on the way to a leaf, at most
-    # bins of equal frequency per feature in which cuts are looked for; 256 at most
-    bins: int = 256
+    depth: int = 3
+    bins: int = 256  # most bins per feature in which cuts are looked for; 256 at most
 
-    def prepare(self, X: np.ndarray) -> _Nursery:
-        """Ready for rounds on the rows of `X`: binned."""
-        return _Nursery(Binned.of(X, self.bins), self.depth)
+    def prepare(self, X: np.ndarray) -> _TreeTrainer:
+        """Bin the rows of `X`."""
+        return _TreeTrainer(Binned.of(X, self.bins), self.depth)
 
 
 @dataclass(frozen=True, eq=False)
-class _Nursery:
+class _TreeTrainer:
     binned: Binned
     depth: int
 
     def learn(
-        self, gradient: np.ndarray, mass: np.ndarray, rng: np.random.Generator | None
-    ) -> tuple[Grown, np.ndarray]:
-        """Tree against `gradient`, and its output on the rows."""
+        self, gradient: np.ndarray, hessian: np.ndarray, rng: np.random.Generator | None
+    ) -> tuple[DecisionTree, np.ndarray]:
         codes = self.binned.codes
-        feature, last, gain, place = _grown(codes, gradient, mass, self.depth)
+        feature, last, gain, place = _grow_tree(codes, gradient, hessian, self.depth)
         pairs = zip(feature, last, strict=True)
         cut = np.array([self.binned.cut(f, b) for f, b in pairs])
-        leaf = _leaves(place, gradient, mass, self.depth)
-        value = Grown(feature, cut, gain, leaf)
-        return value, leaf[place]
+        leaf = _leaf_outputs(place, gradient, hessian, self.depth)
+        return DecisionTree(feature, cut, gain, leaf), leaf[place]
 
 
-def _leaves(place: np.ndarray, g: np.ndarray, mass: np.ndarray, depth: int) -> np.ndarray:
+def _leaf_outputs(
+    place: np.ndarray, g: np.ndarray, hessian: np.ndarray, depth: int
+) -> np.ndarray:
     G = np.bincount(place, weights=g, minlength=1 << depth)
-    M = np.bincount(place, weights=mass, minlength=1 << depth)
+    M = np.bincount(place, weights=hessian, minlength=1 << depth)
     steps = np.divide(-G, M, out=np.zeros_like(G), where=M > 0)
     longest = np.abs(steps).max()
     return steps / longest if longest > 0 else steps
 
 
 @loop
-def _grown(codes: np.ndarray, g: np.ndarray, mass: np.ndarray, depth: int) -> tuple:
-    # `last[node]` is the last bin that goes left: 255 sends all rows there.
+def _grow_tree(codes, g, hessian, depth):
+    # `last[node]` is the last bin that goes left; 255 sends all rows there. `place[i]` is the
+    # number of row i's node within the current level, in the end its leaf.
     nodes = (1 << depth) - 1
     feature, last = np.zeros(nodes, dtype=np.int64), np.empty(nodes, dtype=np.int64)
     for k in range(nodes):
@@ -94,11 +95,11 @@ def _grown(codes: np.ndarray, g: np.ndarray, mass: np.ndarray, depth: int) -> tu
             row = codes[f]
             for i in range(g.size):
                 sums[place[i], row[i], 0] += g[i]
-                sums[place[i], row[i], 1] += mass[i]
+                sums[place[i], row[i], 1] += hessian[i]
             for k in range(count):
-                b, won = _best_cut(sums[k])
-                if won > gain[first + k]:
-                    feature[first + k], last[first + k], gain[first + k] = f, b, won
+                b, reduction = _best_cut(sums[k])
+                if reduction > gain[first + k]:
+                    feature[first + k], last[first + k], gain[first + k] = f, b, reduction
         for i in range(g.size):
             node = first + place[i]
             place[i] = 2 * place[i] + (1 if codes[feature[node], i] > last[node] else 0)
@@ -106,7 +107,7 @@ def _grown(codes: np.ndarray, g: np.ndarray, mass: np.ndarray, depth: int) -> tu
 
 
 @loop
-def _best_cut(sums: np.ndarray) -> tuple:
+def _best_cut(sums):
     G, M = 0.0, 0.0
     for b in range(256):
         G += sums[b, 0]
@@ -116,15 +117,17 @@ def _best_cut(sums: np.ndarray) -> tuple:
         left_G += sums[b, 0]
         left_M += sums[b, 1]
         right_M = M - left_M
-        if sums[b, 1] > 0.0 and right_M > 1e-12 * M:  # what is left of rounding is no mass
-            won = left_G**2 / left_M + (G - left_G) ** 2 / right_M - G**2 / M
-            if won > best:
-                last, best = b, won
+        # M - left_M errs by the rounding of some 256 sums, about 256 * 1e-16 * M at most:
+        # below 1e-12 * M no row need be on the right.
+        if sums[b, 1] > 0.0 and right_M > 1e-12 * M:
+            reduction = left_G**2 / left_M + (G - left_G) ** 2 / right_M - G**2 / M
+            if reduction > best:
+                last, best = b, reduction
     return last, best
 
 
 @loop
-def _routed(X: np.ndarray, feature: np.ndarray, cut: np.ndarray) -> np.ndarray:
+def _leaf_of_rows(X, feature, cut):
     place = np.empty(X.shape[0], dtype=np.int64)
     for i in range(X.shape[0]):
         node = 0

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
-from ..boosting.learners import Foreign, Stump, Trainer
+from ..boosting.learners import SklearnTrainer, Stump, Trainer
 from ..boosting.perceptron import Perceptron, Sigmoid
 from ..boosting.trees import Tree
 
@@ -54,7 +54,7 @@ def trainer(
 ) -> Trainer:
     """Trainer of a checked learner for `n` rows."""
     if not isinstance(learner, str):
-        return Foreign(Election(learner))
+        return SklearnTrainer(Election(learner))
     if learner == "perceptron":
         return Perceptron(int(updates))
     if learner == "sigmoid":

@@ -43,7 +43,9 @@ _KERNELS = (
     "Polynomial", "Powers", "Precomputed", "Product", "RationalQuadratic", "Spline", "Sum",
 )  # fmt: skip
 _KERNEL = part(*_KERNELS)
-_LEARNERS = part("Borrowed", "Cut", "Grown", "Halfspace", "SoftHalfspace", d="d")
+_LEARNERS = part(
+    "ClippedFunction", "DecisionStump", "DecisionTree", "Halfspace", "SoftHalfspace", d="d"
+)
 _LINK = choice("probit", "logit")
 _VALUE = number(open=True)  # for information: an evidence or a gap may be infinite
 _POSITIVE = number(above=True)
@@ -511,15 +513,17 @@ _ESTIMATORS: dict[str, Layout] = {
     },
     "Halfspace": _HALFSPACE,
     "SoftHalfspace": _HALFSPACE,
-    "Cut": {"feature": count(high="d"), "cut": number(open=True), "polarity": number(-1, 1)},
-    "Grown": {
+    "DecisionStump": {
+        "feature": count(high="d"), "cut": number(open=True), "polarity": number(-1, 1),
+    },
+    "DecisionTree": {
         "feature": ints("N", low=0, high="d"),
         "cut": floats("N", infinite=True),
         "gain": floats("N"),
         "leaf": floats("N+1", low=-1.0, high=1.0),
         "also": lambda tree: len(tree.leaf) & (len(tree.leaf) - 1) == 0,
     },
-    "Borrowed": {"function": part("Vote", d="d")},
+    "ClippedFunction": {"function": part("Vote", d="d")},
     "Vote": {"classifier": optional(theirs("d")), "constant": number(-1, 1)},
 }  # fmt: skip
 

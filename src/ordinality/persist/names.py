@@ -17,9 +17,9 @@ PACKAGE = "ordinality"  # stands as the module of every type of ours in a schema
 # Where each type of ours lives today. All are of version 1.
 _PLACES = """
     boosting.ensemble: Ensemble
-    boosting.learners: Borrowed Cut
+    boosting.learners: ClippedFunction DecisionStump
     boosting.perceptron: Halfspace SoftHalfspace
-    boosting.trees: Grown
+    boosting.trees: DecisionTree
     estimators.base_gp: Scaling
     estimators.boost_learners: Vote
     estimators.calibration: OrdinalLink

@@ -1,4 +1,9 @@
-"""Kernel rows on demand, kept within a bound of memory."""
+"""Kernel rows: computed when they are needed, and kept within a bound of memory.
+
+`kernel_rows` chooses how the rows of a kernel are computed: from the whole matrix if it fits in
+memory, from features if the kernel is linear, else block by block. `RowCache` keeps the rows
+that the solver used last.
+"""
 
 from __future__ import annotations
 
@@ -7,34 +12,75 @@ from typing import Any
 
 import numpy as np
 
-from ordinality import kernels as ours
-
+from .. import kernels
 from ..kernels.stationary import exponentials
 
 __all__ = ["Block", "KernelRows", "RowCache", "kernel_rows", "part"]
 
+Block = Callable[[np.ndarray, np.ndarray], np.ndarray]  # numbers of rows and of columns
 
-Block = Callable[[np.ndarray, np.ndarray], np.ndarray]
+_AHEAD = 32  # rows computed at a time: enough for a matrix product to be efficient
+_MIN_KEPT = 2 * _AHEAD  # rows that are kept whatever the bound
+_FEW_ROWS = 300  # below this a submatrix is taken by one index operation
+_BLOCK_SIZE = 2**22  # entries of a block of the kernel in `KernelRows.times`: 32 MB
+_MAX_FEATURES = 2000
 
 
-_AHEAD = 32  # rows computed at a time: enough for matrix products to pay
+def kernel_rows(kernel: Any, X: np.ndarray, n_bytes: int) -> KernelRows:
+    """Rows of the kernel matrix of `X`; the whole matrix if it fits in `n_bytes`."""
+    if getattr(kernel, "inputs", "") == "gram":
+        return KernelRows.of_matrix(np.ascontiguousarray(X))
+    # By weights of the features 1000 rows of 50 features took 0.02 s; SMO was far from the end
+    # after 0.5 s. The time grows with the square of the features.
+    if isinstance(kernel, kernels.Linear) and X.shape[1] <= min(len(X), _MAX_FEATURES):
+        return KernelRows.of_features(X * np.sqrt(kernel.relevance))
+    if 8 * len(X) ** 2 <= n_bytes:
+        return KernelRows.of_matrix(kernel(X))
+    if isinstance(kernel, kernels.Gaussian):
+        return KernelRows(_gaussian_block(X / kernel.length_scale), np.ones(len(X)))
+    return KernelRows(lambda i, j: kernel(X[i], X[j]), kernel.diag(X))
 
 
-_FEW = 300  # rows; of fewer, a part is taken at once
+def _gaussian_block(Z: np.ndarray) -> Block:
+    """Exponentials of ``z_i'z_j - |z_i|^2 / 2 - |z_j|^2 / 2``, the squares computed once."""
+    Z = Z - Z.mean(axis=0)  # the difference of large products would lose digits
+    half, one = 0.5 * np.einsum("il,il->i", Z, Z)[:, None], np.ones((len(Z), 1))
+    left, right = np.hstack([Z, half, one]), np.hstack([Z, -one, -half])
+    held: tuple[np.ndarray | None, np.ndarray] = (None, right)
+
+    def block(i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        # The solver asks for the same columns until it shrinks. They are replaced together with
+        # their numbers, since several threads may call this function.
+        nonlocal held
+        last, columns = held
+        if last is not j:
+            last, columns = held = j, right[j]
+        t = left[i] @ columns.T
+        exponentials(t, t, 0, 1.0, False)
+        return t
+
+    return block
 
 
-_FEWEST = 2 * _AHEAD  # rows that are kept whatever the bound
+def part(rows: KernelRows, index: np.ndarray) -> KernelRows:
+    """The kernel matrix of a subset of the rows."""
+    features, matrix = getattr(rows, "features", None), getattr(rows, "matrix", None)
+    if features is not None:
+        return KernelRows.of_features(features[index])
+    if matrix is not None:
+        return KernelRows.of_matrix(matrix[np.ix_(index, index)])
+    return KernelRows(lambda i, j: rows.block(index[i], index[j]), rows.diag[index])
 
 
 class KernelRows:
-    """A kernel matrix that is computed in blocks when it is asked for."""
+    """A kernel matrix that is computed in blocks when they are needed."""
 
     def __init__(self, block: Block, diag: np.ndarray) -> None:
         self.block, self.diag = block, np.ascontiguousarray(diag, dtype=np.float64)
 
     @classmethod
     def of_matrix(cls, K: np.ndarray) -> KernelRows:
-        """Rows of a matrix that is there already."""
+        """Rows of a given matrix."""
         return _Matrix(K)
 
     @classmethod
@@ -50,7 +96,7 @@ class KernelRows:
         at = np.arange(len(self)) if at is None else at
         support, f = np.flatnonzero(beta), np.zeros(len(at))
         if len(support) and len(at):
-            height = max(1, 2**22 // len(support))
+            height = max(1, _BLOCK_SIZE // len(support))
             for start in range(0, len(at), height):
                 part = slice(start, start + height)
                 f[part] = self.block(at[part], support) @ beta[support]
@@ -60,7 +106,7 @@ class KernelRows:
 class _Matrix(KernelRows):
     def __init__(self, K: np.ndarray) -> None:
         self.matrix = K
-        super().__init__(lambda i, j: _part(K, i, j), np.diag(K).copy())
+        super().__init__(lambda i, j: _submatrix(K, i, j), np.diag(K).copy())
 
     def times(self, beta: np.ndarray, at: np.ndarray | None = None) -> np.ndarray:
         return (self.matrix if at is None else self.matrix[at]) @ beta
@@ -77,9 +123,11 @@ class _Features(KernelRows):
 
 
 class RowCache:
-    """Rows of the kernel at the active columns, the least recently used given up first.
+    """Kernel rows at the active columns; the least recently used are replaced first.
 
-    Where the whole matrix fits within the bound it is computed once.
+    If the whole matrix fits within the bound it is computed once. The kernel row of active row
+    i is ``store[slot[i]]``, and missing if the slot is -1; ``stamp`` holds when each slot was
+    last used, and the clock in its last entry.
     """
 
     def __init__(self, rows: KernelRows, n_bytes: int) -> None:
@@ -89,18 +137,18 @@ class RowCache:
         if self._whole is None and 8 * n * n <= n_bytes:
             every = np.arange(n)
             self._whole = rows.block(every, every)
-        self.widen()
+        self.unshrink()
 
-    def widen(self) -> None:
-        """Make every row active again."""
+    def unshrink(self) -> None:
+        """Make all rows active."""
         self._active = np.arange(len(self._rows))
         if self._whole is not None:
             self._keep_all(self._whole)
         else:
             self._empty()
 
-    def narrow(self, keep: np.ndarray) -> None:
-        """Go on with some of the active rows, given by their places among them."""
+    def shrink(self, keep: np.ndarray) -> None:
+        """Keep some of the active rows, given by their places among them."""
         self._active = self._active[keep]
         if self._whole is not None:
             self._keep_all(
@@ -109,15 +157,15 @@ class RowCache:
             return
         old, stamps, kept = self.store, self.stamp, self.slot[keep]
         there = np.flatnonzero(kept >= 0)
-        self._empty()  # being narrower it holds at least as many
-        self.store[: len(there)] = _part(old, kept[there], keep)
+        self._empty()  # rows are shorter, so it holds at least as many
+        self.store[: len(there)] = _submatrix(old, kept[there], keep)
         self.slot[there] = np.arange(len(there))
         self._owner[: len(there)] = there
         self.stamp[: len(there)] = stamps[kept[there]]
         self.stamp[-1] = stamps[-1]
 
     def fetch(self, wanted: np.ndarray) -> None:
-        """Compute rows, given by their places, in the stead of those used longest ago."""
+        """Compute rows, given by their places; they replace the least recently used."""
         wanted = wanted[self.slot[wanted] < 0][: len(self.store) // 2]
         last = len(wanted) - 1
         ages = self.stamp[:-1]
@@ -129,10 +177,10 @@ class RowCache:
         self.stamp[-1] += 1
         self.stamp[freed] = self.stamp[-1]
 
-    def together(self, places: np.ndarray) -> np.ndarray | None:
-        """Several rows at once, (len(places), active); none if they would fill half the store.
+    def several(self, places: np.ndarray) -> np.ndarray | None:
+        """Several rows, (len(places), active); None if they would fill half the store.
 
-        Half, that others need not go for them.
+        Then they would replace rows that the steps use.
         """
         if len(self.store) < len(self.slot) and 2 * len(places) > len(self.store):
             return None
@@ -145,7 +193,7 @@ class RowCache:
 
     @property
     def ahead(self) -> int:
-        """How many rows to compute at a time: one where each costs another its place."""
+        """How many rows to compute at a time: one if each would replace another."""
         return _AHEAD if np.count_nonzero(self._owner < 0) >= _AHEAD else 1
 
     def _keep_all(self, K: np.ndarray) -> None:
@@ -155,73 +203,18 @@ class RowCache:
 
     def _empty(self) -> None:
         width = len(self._active)
-        capacity = min(width, max(_FEWEST, self._bytes // (8 * max(width, 1))))
+        capacity = min(width, max(_MIN_KEPT, self._bytes // (8 * max(width, 1))))
         self.store = np.empty((capacity, width))
         self.slot = np.full(width, -1)
         self._owner = np.full(capacity, -1)
         self.stamp = np.zeros(capacity + 1, dtype=np.int64)
 
 
-def _part(K: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Some rows and columns; of many, a row at a time is several times faster than both."""
-    if len(rows) < _FEW:
+def _submatrix(K: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Some rows and columns of a matrix; many rows are taken one at a time, which is faster."""
+    if len(rows) < _FEW_ROWS:
         return K[np.ix_(rows, columns)]
     part = np.empty((len(rows), len(columns)))
     for i, row in enumerate(rows):
         np.take(K[row], columns, out=part[i])
     return part
-
-
-def kernel_rows(kernel: Any, X: np.ndarray, n_bytes: int) -> KernelRows:
-    """Rows of the kernel matrix of `X`: all at once if they fit, else when asked for."""
-    if getattr(kernel, "inputs", "") == "gram":
-        return KernelRows.of_matrix(np.ascontiguousarray(X))
-    if isinstance(kernel, ours.Linear) and _few_features(X):
-        return KernelRows.of_features(X * np.sqrt(kernel.relevance))
-    if 8 * len(X) ** 2 <= n_bytes:
-        return KernelRows.of_matrix(kernel(X))
-    if isinstance(kernel, ours.Gaussian):
-        return KernelRows(_gaussian_block(X / kernel.length_scale), np.ones(len(X)))
-    return KernelRows(lambda i, j: kernel(X[i], X[j]), kernel.diag(X))
-
-
-def _gaussian_block(Z: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Exponentials of ``z_i'z_j - |z_i|^2 / 2 - |z_j|^2 / 2``, the squares computed once."""
-    Z = Z - Z.mean(axis=0)  # squares and products of large offsets would eat digits
-    half, one = 0.5 * np.einsum("il,il->i", Z, Z)[:, None], np.ones((len(Z), 1))
-    left, right = np.hstack([Z, half, one]), np.hstack([Z, -one, -half])
-    held: tuple[np.ndarray | None, np.ndarray] = (None, right)
-
-    def columns(j: np.ndarray) -> np.ndarray:
-        """The solver asks for the same columns again and again, until it leaves some out."""
-        nonlocal held
-        last, there = held
-        if last is not j:
-            last, there = held = j, right[j]
-        return there
-
-    def block(i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        t = left[i] @ columns(j).T
-        exponentials(t, t, 0, 1.0, False)
-        return t
-
-    return block
-
-
-def _few_features(X: np.ndarray) -> bool:
-    """Whether the way over the weights of the features is the shorter one.
-
-    With 1000 rows of 50 features it took 0.02 s, and pairwise steps were far from done after
-    0.5 s. Its time grows with the square of the features.
-    """
-    return X.shape[1] <= min(len(X), 2000)
-
-
-def part(rows: KernelRows, index: np.ndarray) -> KernelRows:
-    """The kernel matrix of some of the rows."""
-    features, matrix = getattr(rows, "features", None), getattr(rows, "matrix", None)
-    if features is not None:
-        return KernelRows.of_features(features[index])
-    if matrix is not None:
-        return KernelRows.of_matrix(matrix[np.ix_(index, index)])
-    return KernelRows(lambda i, j: rows.block(index[i], index[j]), rows.diag[index])

@@ -1,8 +1,8 @@
-"""Kernel rows of comparisons, from kernel rows of what is compared.
+"""Kernel rows of comparisons, from kernel rows of the items or inputs compared.
 
-The score of a pair is a difference of two scores, so its kernel is a sum of four. Nowhere is
-the matrix of all pairs needed: a few of its rows come from as many rows of the smaller matrix,
-and products with it go through the smaller matrix as well.
+The score of a pair is a difference of two scores, so its kernel is a sum of four. The matrix of
+all pairs is never formed: some of its rows follow from twice as many rows of the smaller
+matrix, and products with it are products with the smaller matrix.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from .kernel_rows import KernelRows
 
 __all__ = ["EdgeRows", "PairRows", "edges_of"]
 
-
-_MOST_BYTES = 2**28  # for features of edges; where they would take more, kernel rows are used
+_MAX_BYTES = 2**28  # of the features of edges; beyond it kernel rows are used
 
 
 class PairRows(KernelRows):
@@ -41,7 +40,7 @@ class PairRows(KernelRows):
         return np.concatenate([np.diagonal(block) for block in blocks])
 
     def gathered(self, beta: np.ndarray) -> np.ndarray:
-        """Weights of the items that weights of pairs come to, shape (n,)."""
+        """Weights of the items, shape (n,), that give the same score as weights of pairs."""
         n = len(self.items)
         return np.bincount(self.winners, beta, n) - np.bincount(self.losers, beta, n)
 
@@ -69,23 +68,20 @@ class EdgeRows(KernelRows):
         super().__init__(self._block, 2.0 * inputs.diag[at])
 
     def _features(self, X: np.ndarray | None) -> np.ndarray | None:
-        """Features of the edges, (m, L d), where the inputs have few enough."""
+        """Features of the edges, (m, L d), if the inputs have few."""
         m, L = self.signs.shape
-        if X is None or L * X.shape[1] > m or 8 * m * L * X.shape[1] > _MOST_BYTES:
+        if X is None or L * X.shape[1] > m or 8 * m * L * X.shape[1] > _MAX_BYTES:
             return None
         return (self.signs[:, :, None] * X[self.at][:, None]).reshape(m, -1)
 
     def _block(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         block = self.signs[i] @ self.signs[j].T
-        block *= np.take(self.inputs.block(self.at[i], self._inputs), self.at[j], axis=1)
+        every = np.arange(len(self.inputs))
+        block *= np.take(self.inputs.block(self.at[i], every), self.at[j], axis=1)
         return block
 
-    @property
-    def _inputs(self) -> np.ndarray:
-        return np.arange(len(self.inputs))
-
     def gathered(self, beta: np.ndarray) -> np.ndarray:
-        """Weight of each input for each label that weights of edges come to, shape (n, L)."""
+        """Weights of inputs and labels, (n, L), that give the same score as those of edges."""
         W = np.zeros((len(self.inputs), self.signs.shape[1]))
         np.add.at(W, (self.at, self.better), beta)
         np.add.at(W, (self.at, self.worse), -beta)
@@ -100,7 +96,10 @@ class EdgeRows(KernelRows):
 
 
 def edges_of(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All preferences that rankings state, as inputs, better labels and worse ones."""
+    """All preferences in rankings (n, L), as inputs, better labels and worse labels.
+
+    A smaller rank is better; equal ranks and NaN give no preference.
+    """
     parts = []
     for a in range(ranks.shape[1]):
         for b in range(ranks.shape[1]):

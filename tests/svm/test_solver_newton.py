@@ -1,11 +1,16 @@
-"""Newton's method on a face: it climbs, stays in the box, and ends where nothing is left."""
+"""Newton steps on a face of the box, alone and in the solver."""
 
 import numpy as np
 import pytest
 
 from ordinality.svm import solver
 from ordinality.svm.kernel_rows import KernelRows
-from ordinality.svm.solver import _farthest, _reach, climb, solve
+from ordinality.svm.solver import (
+    _distance_to_bounds,
+    _projected_line_search,
+    newton_on_face,
+    solve,
+)
 from ordinality.svm.terms import comparisons
 
 
@@ -17,26 +22,26 @@ def face(seed, q=12, rank=None):
     return X @ X.T, rng.uniform(0.01, 0.99, q) * upper, rng.normal(size=q), upper
 
 
-def height(K, slope, step):
+def increase(K, slope, step):
     return slope @ step - 0.5 * step @ K @ step
 
 
-def bent(alpha, upper, way, t):
-    return np.clip(alpha + t * way, 0.0, upper)
+def projected(alpha, upper, direction, t):
+    return np.clip(alpha + t * direction, 0.0, upper)
 
 
 def test_within_a_wide_box_the_optimum_is_that_of_the_linear_system():
     K, alpha, slope, _ = face(0)
-    found = climb(K, alpha + 1e4, slope, np.full(12, 1e5), 0.0)
+    found = newton_on_face(K, alpha + 1e4, slope, np.full(12, 1e5), 0.0)
     np.testing.assert_allclose(found - alpha - 1e4, np.linalg.solve(K, slope), rtol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_it_ends_higher_within_the_box_and_flat_where_free(seed):
+def test_newton_steps_increase_the_dual_within_the_box(seed):
     K, alpha, slope, upper = face(seed, rank=(None, 3)[seed % 2])
-    found = climb(K, alpha, slope, upper, 1e-12)
+    found = newton_on_face(K, alpha, slope, upper, 1e-12)
     assert np.all((found >= 0) & (found <= upper))
-    assert height(K, slope, found - alpha) > 0
+    assert increase(K, slope, found - alpha) > 0
     free = (found > 0) & (found < upper)
     left = slope - K @ (found - alpha)
     np.testing.assert_allclose(left[free], 0.0, atol=1e-6)
@@ -44,31 +49,34 @@ def test_it_ends_higher_within_the_box_and_flat_where_free(seed):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_way_is_left_where_the_dual_is_highest(seed):
+def test_the_line_search_finds_the_largest_dual(seed):
     K, alpha, slope, upper = face(seed)
-    way = 3 * np.random.default_rng([seed, 1]).normal(size=12)
-    way *= np.sign(way @ slope)
-    reach = _reach(alpha, upper, way)
-    t = _farthest(K, slope, way, reach, np.argsort(reach))
-    at = height(K, slope, bent(alpha, upper, way, t) - alpha)
+    direction = 3 * np.random.default_rng([seed, 1]).normal(size=12)
+    direction *= np.sign(direction @ slope)
+    reach = _distance_to_bounds(alpha, upper, direction)
+    t = _projected_line_search(K, slope, direction, reach, np.argsort(reach))
+    at = increase(K, slope, projected(alpha, upper, direction, t) - alpha)
     tried = [
-        height(K, slope, bent(alpha, upper, way, s) - alpha) for s in np.arange(1001) / 1000
+        increase(K, slope, projected(alpha, upper, direction, s) - alpha)
+        for s in np.arange(1001) / 1000
     ]
     assert 0 < t <= 1
     assert at >= max(tried) - 1e-12
 
 
-def test_copies_of_a_term_do_no_harm():
+def test_duplicate_terms_are_solved():
     K, alpha, slope, _ = face(1)
     twice = np.r_[np.arange(12), np.arange(12)]
     begin = alpha[twice] + 1e4
-    step = climb(K[np.ix_(twice, twice)], begin, slope[twice], np.full(24, 1e5), 0.0) - begin
+    K2, upper = K[np.ix_(twice, twice)], np.full(24, 1e5)
+    step = newton_on_face(K2, begin, slope[twice], upper, 0.0) - begin
     np.testing.assert_allclose(K @ (step[:12] + step[12:]), slope, atol=1e-6)
 
 
-def test_what_is_no_kernel_is_left_alone():
+def test_an_indefinite_matrix_leaves_the_multipliers_unchanged():
     alpha = np.array([0.5, 0.5])
-    found = climb(np.array([[1.0, 3.0], [3.0, 1.0]]), alpha, np.ones(2), np.ones(2), 1e-12)
+    K = np.array([[1.0, 3.0], [3.0, 1.0]])
+    found = newton_on_face(K, alpha, np.ones(2), np.ones(2), 1e-12)
     np.testing.assert_array_equal(found, alpha)
 
 
@@ -103,39 +111,39 @@ def test_comparisons_agree_with_an_independent_solver(toolbox, seed, C, kernel):
 
 
 @pytest.mark.parametrize("C", [1e-2, 1.0, 30.0])
-def test_leaps_change_the_way_and_not_the_end(toolbox, monkeypatch, C):
+def test_newton_steps_do_not_change_the_solution(toolbox, monkeypatch, C):
     problem = machine(toolbox, 5, C, m=400, n=80)
-    leaping = problem.solved(tol=1e-6)
-    monkeypatch.setattr(solver._Work, "leap", lambda *_: False)
-    crawling = problem.solved(tol=1e-6)
-    assert leaping.objective == pytest.approx(crawling.objective, rel=1e-9)
-    np.testing.assert_allclose(leaping.scores, crawling.scores, atol=1e-5)
-    assert leaping.report.n_steps <= crawling.report.n_steps
+    with_newton = problem.solved(tol=1e-6)
+    monkeypatch.setattr(solver._ActiveProblem, "newton_step", lambda *_: False)
+    without = problem.solved(tol=1e-6)
+    assert with_newton.objective == pytest.approx(without.objective, rel=1e-9)
+    np.testing.assert_allclose(with_newton.scores, without.scores, atol=1e-5)
+    assert with_newton.report.n_steps <= without.report.n_steps
 
 
-def test_where_steps_crawl_leaps_arrive(toolbox, monkeypatch):
+def test_newton_steps_converge_where_pair_steps_are_slow(toolbox, monkeypatch):
     problem = machine(toolbox, 2, 1e4, m=300, n=60, width=0.3)
     found = problem.solved(tol=1e-3, max_steps=30_000)
     assert found.report.converged
     assert found.gap < 1e-3 * found.objective
-    monkeypatch.setattr(solver._Work, "leap", lambda *_: False)
-    crawling = problem.solved(tol=1e-3, max_steps=30_000)
-    assert not crawling.report.converged
-    assert crawling.objective < found.objective
+    monkeypatch.setattr(solver._ActiveProblem, "newton_step", lambda *_: False)
+    without = problem.solved(tol=1e-3, max_steps=30_000)
+    assert not without.report.converged
+    assert without.objective < found.objective
 
 
-def test_a_small_cache_leaps_to_the_same_place(toolbox):
+def test_newton_steps_with_a_small_cache_find_the_same_solution(toolbox):
     problem = machine(toolbox, 3, 1e3, m=400, n=80)
     K = problem.K
     rows = KernelRows(lambda i, j: K[np.ix_(i, j)], np.diag(K))
     whole = problem.solved(tol=1e-6)
-    for n_bytes in (8 * 400 * 300, 8 * 400 * 100):  # a leap's rows fit, and they do not
+    for n_bytes in (8 * 400 * 300, 8 * 400 * 100):  # the rows of a Newton step fit, and do not
         bits = solve(problem.terms, rows, tol=1e-6, cache_bytes=n_bytes, max_steps=3_000_000)
         assert bits.report.converged
         assert bits.objective == pytest.approx(whole.objective, rel=1e-9)
 
 
-def test_a_start_at_another_price_leads_to_the_same_place(toolbox):
+def test_a_start_at_another_cost_leads_to_the_same_solution(toolbox):
     problem = machine(toolbox, 4, 1.0, m=200, n=50)
     before = problem.solved(tol=1e-6)
     for C in (30.0, 0.1):
@@ -146,7 +154,7 @@ def test_a_start_at_another_price_leads_to_the_same_place(toolbox):
         assert np.all((warm.alpha >= 0) & (warm.alpha <= C))
 
 
-def test_the_next_price_begins_at_its_bounds_and_needs_fewer_steps(toolbox):
+def test_a_start_at_a_smaller_cost_needs_fewer_steps(toolbox):
     problem = machine(toolbox, 4, 1.0, m=200, n=50)
     before = problem.solved(tol=1e-3)
     terms = comparisons(np.full(200, 1.2))
