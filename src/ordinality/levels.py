@@ -28,7 +28,6 @@ __all__ = [
     "order_of",
     "rank_from_scores",
     "resolve",
-    "threshold_signs",
     "thresholds_to_free",
 ]
 
@@ -361,17 +360,3 @@ def rank_from_scores(scores: ArrayLike, thresholds: ArrayLike) -> Ranks:
     array([0, 0, 1, 2])
     """
     return np.searchsorted(np.asarray(thresholds), np.asarray(scores), side="left")
-
-
-def threshold_signs(n_levels: int) -> Floats:
-    """On which side of each threshold a rank lies: +1 above, -1 below; shape (K, K-1).
-
-    Examples
-    --------
-    >>> threshold_signs(3)
-    array([[-1., -1.],
-           [ 1., -1.],
-           [ 1.,  1.]])
-    """
-    above = np.arange(n_levels)[:, None] > np.arange(n_levels - 1)
-    return np.where(above, 1.0, -1.0)
