@@ -337,7 +337,7 @@ def test_any_free_parameters_give_increasing_thresholds(free):
         ([0.0], r"shape \(1,\), but 3 levels are divided by 2 thresholds"),
         ([[0.0, 1.0]], r"shape \(1, 2\)"),
         ([1.0, 0.0], r"must increase, but they are \[1.0, 0.0\]"),
-        ([1.0, 1.0], "must increase.*part those that are equal"),
+        ([1.0, 1.0], "must increase.*equal apart"),
         ([-np.inf, 0.0], "must be finite.*leave them out"),
         ([0.0, np.nan], "must be finite"),
     ],

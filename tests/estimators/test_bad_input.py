@@ -191,7 +191,7 @@ def test_counts_are_whole_numbers(name, value, least):
     ("thresholds", "message"),
     [
         ([1, 0], r"must increase, but they are \[1.0, 0.0\]; sort them"),
-        ([0, 0], "must increase.*part those that are equal"),
+        ([0, 0], "must increase.*equal apart"),
         ([0], r"shape \(1,\), but 3 levels are divided by 2 thresholds"),
         (1.0, r"shape \(\), but 3 levels"),
         ([-np.inf, 0], "must be finite.*leave them out"),
