@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from ordinality import metrics
-from ordinality.metrics import ranked_probability_score, reliability, score_decomposition
 
 LEVELS = ["low", "mid", "high"]
 OF_PROBABILITIES = [metrics.ranked_probability_score, metrics.log_score]
@@ -181,8 +180,8 @@ def forecasts():
 def test_the_parts_add_up_to_the_score_whatever_the_bins(forecasts, bins, weighted):
     y, proba, weight = forecasts
     given = {"sample_weight": weight if weighted else None}
-    parts = score_decomposition(y, proba, bins, **given)
-    score = ranked_probability_score(y, proba, **given)
+    parts = metrics.score_decomposition(y, proba, bins, **given)
+    score = metrics.ranked_probability_score(y, proba, **given)
     assert parts.score.shape == (3,)
     assert parts.score.sum() == pytest.approx(score, rel=1e-12)
 
@@ -190,26 +189,28 @@ def test_the_parts_add_up_to_the_score_whatever_the_bins(forecasts, bins, weight
 def test_uncertainty_is_the_score_of_the_overall_frequency(forecasts):
     y, proba, _ = forecasts
     climate = np.tile(np.bincount(y) / len(y), (len(y), 1))
-    parts = score_decomposition(y, climate)
-    score = ranked_probability_score(y, climate)
+    parts = metrics.score_decomposition(y, climate)
+    score = metrics.ranked_probability_score(y, climate)
     assert parts.uncertainty.sum() == pytest.approx(score, rel=1e-12)
     assert parts.reliability == pytest.approx(0.0, abs=1e-15)
     assert parts.resolution == pytest.approx(0.0, abs=1e-15)
-    same = score_decomposition(y, proba).uncertainty
+    same = metrics.score_decomposition(y, proba).uncertainty
     assert parts.uncertainty == pytest.approx(same, rel=1e-12)
 
 
 def test_certain_and_true_forecasts_have_all_the_resolution_there_is(forecasts):
     y = forecasts[0]
-    parts = score_decomposition(y, np.eye(4)[y])
+    parts = metrics.score_decomposition(y, np.eye(4)[y])
     assert parts.reliability == pytest.approx(0.0, abs=1e-15)
     assert parts.resolution == pytest.approx(parts.uncertainty)
 
 
 def test_reliability_is_that_of_the_curves(forecasts):
     y, proba, _ = forecasts
-    parts = score_decomposition(y, proba, 7)
-    for found, curve in zip(parts.reliability, reliability(y, proba, n_bins=7), strict=True):
+    parts = metrics.score_decomposition(y, proba, 7)
+    for found, curve in zip(
+        parts.reliability, metrics.reliability(y, proba, n_bins=7), strict=True
+    ):
         gap = curve.count @ (curve.predicted - curve.observed) ** 2
         assert found == pytest.approx(gap / len(y), rel=1e-12)
     assert parts.level.tolist() == [0, 1, 2]
@@ -218,11 +219,11 @@ def test_reliability_is_that_of_the_curves(forecasts):
 def test_rows_without_weight_do_not_count(forecasts):
     y, proba, weight = forecasts
     kept = weight > 0
-    ours = score_decomposition(y, proba, sample_weight=weight)
-    theirs = score_decomposition(y[kept], proba[kept], sample_weight=weight[kept])
+    ours = metrics.score_decomposition(y, proba, sample_weight=weight)
+    theirs = metrics.score_decomposition(y[kept], proba[kept], sample_weight=weight[kept])
     assert ours.resolution == pytest.approx(theirs.resolution, rel=1e-12)
 
 
 def test_no_bins_are_refused(forecasts):
     with pytest.raises(ValueError, match="n_bins is 0; at least one"):
-        score_decomposition(*forecasts[:2], bins=0)
+        metrics.score_decomposition(*forecasts[:2], bins=0)
