@@ -51,6 +51,7 @@ class Order:
     Examples
     --------
     >>> import numpy as np
+    >>> from ordinality.levels import Order
     >>> order = Order(np.array(["low", "mid", "high"]), "stated")
     >>> order.encode(["high", "low"])
     array([2, 0])
@@ -167,6 +168,7 @@ def resolve(y: Any, levels: Any = None) -> Order:
 
     Examples
     --------
+    >>> from ordinality.levels import resolve
     >>> resolve([3, 1, 5, 1]).levels
     array([1, 3, 5])
     >>> resolve(["mid", "low"], levels=["low", "mid", "high"]).n_levels
@@ -204,6 +206,7 @@ def order_of(*labels: Any, levels: Any = None) -> Order:
 
     Examples
     --------
+    >>> from ordinality.levels import order_of
     >>> order_of([1, 1], [4, 2]).levels
     array([1, 2, 4])
     """
@@ -245,6 +248,7 @@ def codes_in_order(y: ArrayLike, levels: Any) -> Ranks | None:
 
     Examples
     --------
+    >>> from ordinality.levels import codes_in_order
     >>> codes_in_order([2, 0, 1, 0], ["low", "mid", "high"])  # sorted: high, low, mid
     array([1, 2, 0])
     >>> codes_in_order([1, 0], ["low", "mid", "high"]) is None
@@ -276,6 +280,7 @@ def as_labels(values: Any, name: str = "y") -> Array:
 
     Examples
     --------
+    >>> from ordinality.levels import as_labels
     >>> as_labels(["low", "high"]).dtype.kind
     'U'
     """
@@ -376,6 +381,7 @@ def check_thresholds(thresholds: ArrayLike, n_levels: int) -> Floats:
 
     Examples
     --------
+    >>> from ordinality.levels import check_thresholds
     >>> check_thresholds([-1, 2], n_levels=3)
     array([-1.,  2.])
     """
@@ -413,6 +419,7 @@ def thresholds_to_free(thresholds: ArrayLike) -> Floats:
 
     Examples
     --------
+    >>> from ordinality.levels import thresholds_to_free
     >>> thresholds_to_free([-1.0, 0.0, 1.0])
     array([-1.,  0.,  0.])
     """
@@ -435,6 +442,7 @@ def free_to_thresholds(free: ArrayLike) -> Floats:
 
     Examples
     --------
+    >>> from ordinality.levels import free_to_thresholds
     >>> free_to_thresholds([-1.0, 0.0, 0.0])
     array([-1.,  0.,  1.])
     """
@@ -459,6 +467,7 @@ def rank_from_scores(scores: ArrayLike, thresholds: ArrayLike) -> Ranks:
 
     Examples
     --------
+    >>> from ordinality.levels import rank_from_scores
     >>> rank_from_scores([-3.0, 0.0, 0.1, 9.0], thresholds=[0.0, 1.0])
     array([0, 0, 1, 2])
     """

@@ -120,8 +120,8 @@ def test_every_metric_of_labels_refuses_what_it_cannot_measure(metric):
     [
         ([1.0], r"one number for each label, shape \(2,\).*has shape \(1,\)"),
         ([1.0, np.nan], "1 NaN"),
-        ([1.0, -1.0], "nowhere negative.*smallest entry -1"),
-        ([0.0, 0.0], "somewhere positive; its sum is 0"),
+        ([1.0, -1.0], "not negative.*smallest entry -1"),
+        ([0.0, 0.0], "not all zero, but its sum is 0"),
         ([1.0, np.inf], "finite.*its sum is inf"),
     ],
 )

@@ -160,7 +160,7 @@ def test_reliability_conserves_weight_and_events(sample):
 
 
 def test_reliability_needs_a_bin():
-    with pytest.raises(ValueError, match="n_bins is 0; at least one"):
+    with pytest.raises(ValueError, match="n_bins is 0; it must be at least 1"):
         metrics.reliability([0, 1], np.eye(2), n_bins=0)
 
 
@@ -225,5 +225,5 @@ def test_rows_without_weight_do_not_count(forecasts):
 
 
 def test_no_bins_are_refused(forecasts):
-    with pytest.raises(ValueError, match="n_bins is 0; at least one"):
-        metrics.score_decomposition(*forecasts[:2], bins=0)
+    with pytest.raises(ValueError, match="n_bins is 0; it must be at least 1"):
+        metrics.score_decomposition(*forecasts[:2], n_bins=0)
