@@ -260,7 +260,7 @@ def test_a_foreign_kernel_without_free_parameters_has_an_empty_gradient():
 def test_what_is_no_kernel_is_refused():
     with pytest.raises(TypeError, match="it lacks diag, theta, bounds, clone_with_theta"):
         Foreign(np.sin)
-    with pytest.raises(TypeError, match="the class RBF; wanted an instance"):
+    with pytest.raises(TypeError, match="the class RBF; pass an instance"):
         Foreign(theirs.RBF)
     with pytest.raises(ValueError, match=r"shape \(4, 4, 2\)"):
         Foreign(theirs.CompoundKernel([theirs.RBF(), theirs.RBF(2.0)]))(inputs(4))
