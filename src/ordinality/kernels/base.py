@@ -81,7 +81,7 @@ class Kernel:
 
     def __post_init__(self) -> None:
         for name in self.learnt:
-            value = positive(type(self).__name__, name, getattr(self, name))
+            value = _positive(type(self).__name__, name, getattr(self, name))
             if not isinstance(value, float) and name != self.per_feature:
                 raise ValueError(f"{type(self).__name__} takes one {name}, got {value!r}.")
             object.__setattr__(self, name, value)
@@ -559,7 +559,7 @@ def _as_kernel(value: Any) -> Kernel:
     )
 
 
-def positive(owner: str, name: str, value: Any) -> float | Array:
+def _positive(owner: str, name: str, value: Any) -> float | Array:
     """A positive parameter as a float, or as a read-only vector."""
     if type(value) is float and 0.0 < value < math.inf:  # the usual case, without an array
         return value
