@@ -133,7 +133,7 @@ class Foreign(Kernel):
         if lacking:
             raise TypeError(
                 f"{self.kernel!r} is not a kernel object: it lacks {', '.join(lacking)}; "
-                "pass a kernel of ordinality.kernels or of scikit-learn."
+                "wanted a kernel of ordinality.kernels or of scikit-learn."
             )
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:

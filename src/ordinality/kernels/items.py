@@ -22,7 +22,7 @@ from .base import BOXES, Array, Kernel, matrix, square, widened
 
 __all__ = ["NEGLIGIBLE", "PerItem"]
 
-#: A variance that hardly matters: effects of a tenth of the spread of the features' utility.
+#: A negligible variance: effects of a tenth where the features' utility has a spread of one.
 NEGLIGIBLE = 0.01
 
 

@@ -88,7 +88,7 @@ def macro_mae(
 ) -> float:
     """Mean absolute error within each true level, averaged over the levels present.
 
-    Every level counts alike, however rare (Baccianella, Esuli & Sebastiani, 2009).
+    Every level counts equally, however rare (Baccianella, Esuli & Sebastiani, 2009).
 
     Parameters
     ----------
