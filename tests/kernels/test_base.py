@@ -238,3 +238,9 @@ def test_an_empty_sum_is_an_error():
 
 def test_every_public_name_is_a_kernel():
     assert all(issubclass(getattr(kernels, name), Kernel) for name in kernels.__all__)
+
+
+@pytest.mark.parametrize("name", kernels.__all__)
+def test_every_method_has_the_documentation_of_the_contract(name):
+    for method in ("diag", "pullback", "with_theta", "feature_relevance"):
+        assert "Parameters\n" in getattr(getattr(kernels, name), method).__doc__

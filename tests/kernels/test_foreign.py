@@ -6,7 +6,7 @@ from sklearn.gaussian_process import kernels as theirs
 
 from ordinality import OrdinalGP
 from ordinality import kernels as ours
-from ordinality.kernels.foreign import NAMED, translate
+from ordinality.kernels.foreign import NAMED, Function, translate
 
 ARD = [0.7, 1.5, 4.0]
 WHITE = theirs.WhiteKernel(0.3)
@@ -147,3 +147,10 @@ def test_what_is_no_kernel_is_refused():
         ours.Foreign(theirs.RBF)
     with pytest.raises(ValueError, match=r"shape \(4, 4, 2\)"):
         ours.Foreign(theirs.CompoundKernel([theirs.RBF(), theirs.RBF(2.0)]))(inputs(4))
+
+
+def test_a_function_is_a_kernel_whose_diagonal_comes_from_blocks():
+    X = inputs(70)  # three blocks
+    kernel = Function(lambda X, Y: X @ Y.T)
+    np.testing.assert_allclose(kernel.diag(X), np.diag(kernel(X)), rtol=1e-12)
+    np.testing.assert_array_equal(kernel(X[:2], X), X[:2] @ X.T)
