@@ -32,7 +32,7 @@ class Correlation(Kernel):
     ----------
     missing : {"pairwise", "mean"}, default="pairwise"
         ``"pairwise"`` correlates two rows over the entries both have. Each pair then has means
-        and variances of its own, and the matrix may have negative eigenvalues, which `repaired`
+        and variances of its own, and the matrix may have negative eigenvalues, which `prepared`
         removes. ``"mean"`` sets missing entries to their row's mean: always positive
         semi-definite, but correlations shrink towards zero where rows share few entries.
         Without missing entries the two agree.
@@ -85,9 +85,6 @@ class Correlation(Kernel):
         return np.ones(len(matrix(X)))
 
     def prepared(self, X: ArrayLike) -> Correlation:
-        return self.repaired(X)
-
-    def repaired(self, X: ArrayLike) -> Correlation:
         """Copy of the kernel with the least shrinkage that makes it positive semi-definite.
 
         Shrinkage moves the smallest eigenvalue ``e`` to ``(1 - shrinkage) e + shrinkage``. New
