@@ -230,7 +230,7 @@ def _tail(l, w, c):  # noqa: E741
     # Moments about a guess of the mean (that of an exponential cut off at the depth), near
     # enough for nothing to cancel when they are moved to the mean itself.
     rate = 0.5 * (l + _hypotenuse(l, 4.0))
-    guess = 1.0 / rate - depth / math.expm1(min(rate * depth, 700.0))
+    guess = 1.0 / rate - depth / math.expm1(min(rate * depth, 700.0))  # exp(710) overflows
     i0 = i1 = i2 = i3 = i4 = 0.0
     for j in range(_TAIL_X.size):
         x = _TAIL_X[j]
