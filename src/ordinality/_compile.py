@@ -1,4 +1,4 @@
-"""The decorator for compiled loops, and a way to notice that loops are being compiled.
+"""The decorator for compiled loops, and notice of compilation.
 
 Importing numba takes a quarter of a second, and compiling a loop takes up to several seconds
 the first time on a machine. Neither happens before a loop is called, so that importing an
@@ -7,15 +7,14 @@ estimator stays cheap. After that the machine code comes from numba's cache on d
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Watch", "check_shape", "loop", "watch"]
+__all__ = ["check_shape", "loop", "watch"]
 
 
 class loop:  # noqa: N801 - a decorator, spelt as one
@@ -24,7 +23,7 @@ class loop:  # noqa: N801 - a decorator, spelt as one
     Options are the same for every loop of the package: machine code is cached on disk (or not
     at all where no folder is writable), the GIL is released, and division follows IEEE rules.
     Never ``fastmath``: it may assume away the infinities our outer thresholds rely on. Never
-    ``parallel``: numba's threads would fight with those of BLAS.
+    ``parallel``: numba's threads would compete with those of BLAS.
 
     A loop may call other loops of its module; they are compiled with it.
     """
@@ -45,80 +44,66 @@ class loop:  # noqa: N801 - a decorator, spelt as one
         return vars(self).setdefault(name, self._dispatcher())
 
     def _dispatcher(self) -> Any:
-        numba = _numba()
+        import numba
+
+        _listen()
         # numba looks names up in the function's globals and must find dispatchers there, so
         # it is given a copy of the function in which the loops it calls are compiled ones.
         function = self._function
-        found = function.__globals__
-        called = {
-            name: found[name].compiled
-            for name in function.__code__.co_names
-            if isinstance(found.get(name), loop)
-        }
+        found = dict(function.__globals__)
+        for name in function.__code__.co_names:
+            if isinstance(found.get(name), loop):
+                found[name] = found[name].compiled
         copy = types.FunctionType(
-            function.__code__,
-            {**found, **called},
-            function.__name__,
-            function.__defaults__,
-            function.__closure__,
+            function.__code__, found, None, function.__defaults__, function.__closure__
         )
         copy.__qualname__ = function.__qualname__
+        options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
         try:
-            return numba.njit(cache=True, **_OPTIONS)(copy)
+            return numba.njit(cache=True, **options)(copy)
         except RuntimeError:  # no writable folder for the cache (or no source file)
-            return numba.njit(**_OPTIONS)(copy)
+            return numba.njit(**options)(copy)
 
 
 def check_shape(shape: tuple[int, ...], **arrays: Any) -> None:
-    """Refuse arrays of another shape: a loop trusts what it is given."""
+    """Raise a ValueError for arrays of another shape, which a loop does not check."""
     for name, array in arrays.items():
         if array.shape != shape:
             raise ValueError(f"{name} has shape {array.shape}, but must have shape {shape}.")
 
 
-class Watch:
-    """What a `watch` has seen so far."""
+class watch:  # noqa: N801 - used like a function
+    """Context manager that calls ``tell`` once if anything is compiled, and counts the time.
+
+    ``tell`` is called by the thread that compiles, and no other thread compiles until it
+    returns. ``seconds`` is the processor time spent so far. Code from the cache is not
+    compiled. All threads of this process are watched; other processes are not.
+    """
 
     def __init__(self, tell: Callable[[], Any]) -> None:
         self.seconds = 0.0
         self._tell: Callable[[], Any] | None = tell
 
-    def _compiling(self) -> None:
+    def __enter__(self) -> watch:
+        _watches.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _watches.remove(self)
+
+    def compiling(self) -> None:
+        """Tell, the first time."""
         tell, self._tell = self._tell, None
         if tell is not None:
             tell()
 
 
-@contextlib.contextmanager
-def watch(tell: Callable[[], Any]) -> Iterator[Watch]:
-    """Call ``tell`` once if anything has to be compiled inside the block, and count the time.
-
-    Code that comes from the cache is not compiled. All threads of this process are watched;
-    other processes are not.
-    """
-    seen = Watch(tell)
-    _watches.append(seen)
-    try:
-        yield seen
-    finally:
-        _watches.remove(seen)
-
-
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-_watches: list[Watch] = []
+_watches: list[watch] = []
 _listeners: dict[str, Any] = {}  # at most one
 
 
-def _numba() -> Any:
-    """The numba package, which reports to `watch` from now on."""
-    import numba
-
-    if not _listeners:
-        _listen()
-    return numba
-
-
 def _listen() -> None:
+    """Let numba report to every `watch`, from the first call on."""
     from numba.core import event
     from numba.core.compiler_lock import global_compiler_lock as lock
 
@@ -133,7 +118,7 @@ def _listen() -> None:
                 self.began = time.thread_time()
             self.depth += 1
             for seen in tuple(_watches):
-                seen._compiling()
+                seen.compiling()
 
         def on_end(self, _: Any) -> None:
             self.depth -= 1
@@ -144,10 +129,10 @@ def _listen() -> None:
 
     listener = Listener()
     if _listeners.setdefault("numba:compile", listener) is not listener:
-        return  # another thread was first
+        return  # there is one already
     event.register("numba:compile", listener)
-    # If numba's lock is held by another thread during a fork, it stays locked in the child
-    # for ever. Let the fork wait until that thread has compiled its loop.
+    # If another thread holds numba's lock during a fork, it stays locked in the child for ever.
+    # Let the fork wait until that thread has compiled its loop.
     if hasattr(os, "register_at_fork"):  # not on Windows
         os.register_at_fork(
             before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release

@@ -39,9 +39,9 @@ def put(path: Path, content: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Put the new name of a moved file on the disk."""
-    # Windows opens no folders, and some network file systems do not sync them. The file is in
-    # place by now, so neither is a failure.
+    """Write the new name of a moved file to the disk."""
+    # Windows cannot open folders, and some network file systems cannot sync them. The file is
+    # in place already, so neither is a failure.
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

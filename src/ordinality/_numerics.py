@@ -1,14 +1,13 @@
 """Interval likelihoods of one observation, to full accuracy everywhere.
 
 A level is seen when a noisy latent value falls between two thresholds. With normal noise
-everything an inference engine may ask about such a likelihood (derivatives in the latent value,
-in the noise and in a threshold) is a cumulant of a *truncated normal*: shifting the latent
+everything inference needs of such a likelihood (derivatives in the latent value, in the noise
+and in a threshold) is a cumulant of a *truncated normal*: shifting the latent
 value tilts the truncated density exponentially, so log P is a cumulant generating function
 minus a parabola. With logistic noise the same quantities are products of sigmoids.
 
-The tempting ways lose digits: ``Phi(u) - Phi(l)`` in the right tail, ``u - l`` for narrow
-intervals, ``1 - variance`` in the far tail. Three branches cure all of them, see
-`_normal_cumulants`.
+The plain formulas lose digits: ``Phi(u) - Phi(l)`` in the right tail, ``u - l`` for narrow
+intervals, ``1 - variance`` in the far tail. Three branches avoid this, see `_normal_cumulants`.
 
 Every function here returns *jets*: arrays whose rows are named by the constants below.
 """
@@ -23,22 +22,15 @@ from ._compile import check_shape, loop
 
 __all__ = ["JET", "LOGIT", "PROBIT", "blurred_jets", "interval_jets", "point_jet"]
 
-
 PROBIT, LOGIT = 0, 1
-
 
 # Rows of a jet: log p; its first four derivatives in the latent value; then (log p, first,
 # second derivative) differentiated once more in the upper threshold, and in the log of the
 # noise.
 JET = 11
 
-
 _HALF_LOG_2PI = 0.9189385332046727
-
-
 _SQRT_HALF = 0.7071067811865476
-
-
 _INV_SQRT_2PI = 0.3989422804014327
 
 
@@ -51,18 +43,18 @@ def _unit_gauss_legendre(order: int) -> tuple[np.ndarray, np.ndarray]:
 # Against 120-digit arithmetic on 1500 intervals: 12 narrow nodes are as good as 20; 32 tail
 # nodes over a depth of 60 lose only a digit of the fourth cumulant (3e-12) to 40 over 90.
 _NARROW_X, _NARROW_W = _unit_gauss_legendre(12)
-
-
 _TAIL_X, _TAIL_W = _unit_gauss_legendre(32)
-
-
 _TAIL_DEPTH = 60.0  # exp(-60) is below rounding beside the mass at the near boundary
 
 
 def interval_jets(
     link: int, lower: np.ndarray, upper: np.ndarray, latent: np.ndarray, noise: float
 ) -> np.ndarray:
-    """Jets of log p(lower < latent + noise * e <= upper), one column an observation."""
+    """Jets of log p(lower < latent + noise * e <= upper), (11, n).
+
+    `link` is ``PROBIT`` for standard normal e, ``LOGIT`` for standard logistic e. The outer
+    thresholds are infinite.
+    """
     check_shape((latent.size,), lower=lower, upper=upper, latent=latent)
     jets = np.empty((JET, latent.size))
     _interval_jets(link, lower, upper, latent, noise, jets)
@@ -238,7 +230,7 @@ def _tail(l, w, c):  # noqa: E741
     # Moments about a guess of the mean (that of an exponential cut off at the depth), near
     # enough for nothing to cancel when they are moved to the mean itself.
     rate = 0.5 * (l + _hypotenuse(l, 4.0))
-    guess = 1.0 / rate - depth / math.expm1(min(rate * depth, 700.0))
+    guess = 1.0 / rate - depth / math.expm1(min(rate * depth, 700.0))  # exp(710) overflows
     i0 = i1 = i2 = i3 = i4 = 0.0
     for j in range(_TAIL_X.size):
         x = _TAIL_X[j]

@@ -1,4 +1,4 @@
-r"""Text from outside: control characters shown as escapes (``\x1b``), and JSON not too deep."""
+r"""Untrusted text: control characters as escapes (``\x1b``), and the depth of parsed JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ACTIVE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]
 
 
 def visible(text: str, keep: str = "") -> str:
-    r"""Text whose control characters are shown as escapes, except those in `keep`."""
+    """Text with control characters replaced by escapes, except those in `keep`."""
 
     def shown(found: re.Match[str]) -> str:
         character = found[0]
@@ -23,7 +23,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def nested_deeper(value: Any, levels: int) -> bool:
-    """Whether lists and dicts of parsed JSON lie within each other more than so many times."""
+    """Whether the lists and dicts of parsed JSON are nested more than `levels` deep."""
     inside = [value]
     for _ in range(levels):  # not recursive: the data decide how deep this goes
         inside = [

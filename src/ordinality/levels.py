@@ -1,12 +1,11 @@
 """Labels and ranks, thresholds and their free parameters, scores and levels.
 
 A model sees ranks 0..K-1; a person sees labels such as ``"low" < "mid" < "high"``. `Order`
-holds the one list that joins them, lowest first, and remembers where it came from. Nothing here
-warns: `Order.guessed` reports that strings were merely sorted, and whoever speaks to the person
-decides what to say.
+holds the list that joins them, lowest first, and where it came from. Nothing here warns:
+`Order.guessed` reports that strings were only sorted, and the estimator warns.
 
 The K-1 thresholds must increase. Written as the first one and the logarithms of the gaps
-(Chu & Ghahramani, 2005) they are free, and an optimiser may move them anywhere.
+(Chu & Ghahramani, 2005) they are unconstrained, as an optimiser needs them.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ __all__ = [
     "order_of",
     "rank_from_scores",
     "resolve",
-    "threshold_signs",
     "thresholds_to_free",
 ]
 
@@ -53,6 +51,7 @@ class Order:
     Examples
     --------
     >>> import numpy as np
+    >>> from ordinality.levels import Order
     >>> order = Order(np.array(["low", "mid", "high"]), "stated")
     >>> order.encode(["high", "low"])
     array([2, 0])
@@ -70,7 +69,7 @@ class Order:
 
     @property
     def guessed(self) -> bool:
-        """Whether the order is only the alphabet's: worth a warning."""
+        """Whether the order is only alphabetical, which is worth a warning."""
         return self.source == "sorted" and _is_text(self.levels)
 
     @property
@@ -84,7 +83,18 @@ class Order:
         return np.argsort(self.levels)
 
     def encode(self, y: Any) -> Ranks:
-        """Ranks 0..K-1 of the labels `y`; a label outside the order is an error."""
+        """Turn labels into ranks; a label outside the order is an error.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            Labels, as for `resolve`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Ranks 0..K-1.
+        """
         labels = as_labels(y)
         if _is_text(labels) != _is_text(self.levels):
             raise self._unknown(labels, labels[0])
@@ -98,7 +108,18 @@ class Order:
         return ranks
 
     def decode(self, ranks: ArrayLike) -> Array:
-        """Labels of `ranks`; the inverse of `encode`."""
+        """Turn ranks into labels, the inverse of `encode`.
+
+        Parameters
+        ----------
+        ranks : array-like of int
+            Ranks 0..K-1, of any shape.
+
+        Returns
+        -------
+        ndarray of the same shape
+            Labels.
+        """
         return self.levels[np.asarray(ranks, dtype=np.int64)]
 
     def _unknown(self, labels: Array, found: Any) -> ValueError:
@@ -147,6 +168,7 @@ def resolve(y: Any, levels: Any = None) -> Order:
 
     Examples
     --------
+    >>> from ordinality.levels import resolve
     >>> resolve([3, 1, 5, 1]).levels
     array([1, 3, 5])
     >>> resolve(["mid", "low"], levels=["low", "mid", "high"]).n_levels
@@ -158,8 +180,8 @@ def resolve(y: Any, levels: Any = None) -> Order:
     seen = order.decode(np.unique(order.encode(y)))
     if seen.size < 2:
         raise ValueError(
-            f"y contains only one class, {seen[0].item()!r}; learning an order needs rows of "
-            "at least two levels."
+            f"y contains only one class, {seen[0].item()!r}; fitting needs rows of at least "
+            "two levels."
         )
     return order
 
@@ -167,10 +189,24 @@ def resolve(y: Any, levels: Any = None) -> Order:
 def order_of(*labels: Any, levels: Any = None) -> Order:
     """Order of one or more sets of labels taken together, by the rule of `resolve`.
 
-    Unlike `resolve` it accepts labels that are all alike: a test set may hold one level only.
+    Unlike `resolve` it accepts labels of one level only, as a test set may hold.
+
+    Parameters
+    ----------
+    *labels : array-like of shape (n,)
+        Sets of labels, such as true and predicted ones.
+    levels : array-like of shape (K,), default=None
+        The labels, lowest first.
+
+    Returns
+    -------
+    Order
+        The stated levels, else the order that one of the sets carries, else all distinct
+        labels sorted.
 
     Examples
     --------
+    >>> from ordinality.levels import order_of
     >>> order_of([1, 1], [4, 2]).levels
     array([1, 2, 4])
     """
@@ -193,13 +229,26 @@ def order_of(*labels: Any, levels: Any = None) -> Order:
 
 
 def codes_in_order(y: ArrayLike, levels: Any) -> Ranks | None:
-    """Codes 0..K-1 in order of level, where `y` holds codes of the text `levels`; else None.
+    """Recognise labels that a scikit-learn tool has replaced by codes.
 
-    Tools that recode labels number them by their place among the sorted labels. The numbers
-    can be read back if all K occur: then no level was missing when they were given out.
+    Such tools number the labels by their place among the sorted labels that occur. The codes
+    can be read back if all K occur: then no level was missing when they were assigned.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels or codes.
+    levels : array-like of shape (K,)
+        The labels, lowest first.
+
+    Returns
+    -------
+    ndarray of shape (K,) or None
+        The codes 0..K-1 in order of level if `y` holds codes of text `levels`, else None.
 
     Examples
     --------
+    >>> from ordinality.levels import codes_in_order
     >>> codes_in_order([2, 0, 1, 0], ["low", "mid", "high"])  # sorted: high, low, mid
     array([1, 2, 0])
     >>> codes_in_order([1, 0], ["low", "mid", "high"]) is None
@@ -214,17 +263,31 @@ def codes_in_order(y: ArrayLike, levels: Any) -> Ranks | None:
 
 
 def as_labels(values: Any, name: str = "y") -> Array:
-    """One-dimensional array of numbers, booleans or strings; anything else is an error.
+    """Turn labels into a one-dimensional array of numbers, booleans or strings.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        Labels, as for `resolve`. Anything else is an error: other shapes, missing labels, text
+        mixed with numbers.
+    name : str, default="y"
+        What error messages call them.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The labels.
 
     Examples
     --------
+    >>> from ordinality.levels import as_labels
     >>> as_labels(["low", "high"]).dtype.kind
     'U'
     """
     array = _read(values)[0]
     if array.ndim != 1:
         raise ValueError(
-            f"{name} must be one-dimensional, a label for each place, but it has shape "
+            f"{name} must be one-dimensional, one label per entry, but it has shape "
             f"{array.shape}; pass a list or a single column."
         )
     if array.size == 0:
@@ -277,7 +340,7 @@ def _typed(array: Array, name: str) -> Array:
 def _not_a_label(array: Array, at: int, name: str) -> ValueError:
     return ValueError(
         f"{name} contains {array[at]} at position {at}; a label must be text or a finite "
-        "number. Drop places without a label; write labels of other kinds as text."
+        "number. Drop entries without a label; write labels of other kinds as text."
     )
 
 
@@ -302,10 +365,23 @@ def _is_text(labels: Array) -> bool:
 
 
 def check_thresholds(thresholds: ArrayLike, n_levels: int) -> Floats:
-    """Thresholds between `n_levels` levels as a float array, or an error that says why not.
+    """Check that thresholds are finite, increase, and are as many as they must be.
+
+    Parameters
+    ----------
+    thresholds : array-like of shape (K-1,)
+        Thresholds between neighbouring levels.
+    n_levels : int
+        Number of levels, K.
+
+    Returns
+    -------
+    ndarray of shape (K-1,)
+        The thresholds as floats.
 
     Examples
     --------
+    >>> from ordinality.levels import check_thresholds
     >>> check_thresholds([-1, 2], n_levels=3)
     array([-1.,  2.])
     """
@@ -322,17 +398,28 @@ def check_thresholds(thresholds: ArrayLike, n_levels: int) -> Floats:
         )
     if np.any(np.diff(values) <= 0):
         raise ValueError(
-            f"thresholds must increase, but they are {values.tolist()}; sort them, and part "
-            "those that are equal."
+            f"thresholds must increase, but they are {values.tolist()}; sort them, and "
+            "move those that are equal apart."
         )
     return values
 
 
 def thresholds_to_free(thresholds: ArrayLike) -> Floats:
-    """First threshold and logarithms of the gaps: K-1 numbers without constraints.
+    """Turn increasing thresholds into as many unconstrained parameters.
+
+    Parameters
+    ----------
+    thresholds : array-like of shape (K-1,)
+        Increasing thresholds.
+
+    Returns
+    -------
+    ndarray of shape (K-1,)
+        The first threshold and the logarithms of the gaps.
 
     Examples
     --------
+    >>> from ordinality.levels import thresholds_to_free
     >>> thresholds_to_free([-1.0, 0.0, 1.0])
     array([-1.,  0.,  0.])
     """
@@ -341,10 +428,21 @@ def thresholds_to_free(thresholds: ArrayLike) -> Floats:
 
 
 def free_to_thresholds(free: ArrayLike) -> Floats:
-    """Increasing thresholds from free parameters; the inverse of `thresholds_to_free`.
+    """Turn unconstrained parameters into thresholds, the inverse of `thresholds_to_free`.
+
+    Parameters
+    ----------
+    free : array-like of shape (K-1,)
+        The first threshold and the logarithms of the gaps.
+
+    Returns
+    -------
+    ndarray of shape (K-1,)
+        Increasing thresholds.
 
     Examples
     --------
+    >>> from ordinality.levels import free_to_thresholds
     >>> free_to_thresholds([-1.0, 0.0, 0.0])
     array([-1.,  0.,  1.])
     """
@@ -353,25 +451,24 @@ def free_to_thresholds(free: ArrayLike) -> Floats:
 
 
 def rank_from_scores(scores: ArrayLike, thresholds: ArrayLike) -> Ranks:
-    """Rank ``k`` where ``thresholds[k-1] < score <= thresholds[k]``.
+    """Find the rank ``k`` with ``thresholds[k-1] < score <= thresholds[k]``.
+
+    Parameters
+    ----------
+    scores : array-like
+        Scores, of any shape.
+    thresholds : array-like of shape (K-1,)
+        Thresholds, none below the one before it.
+
+    Returns
+    -------
+    ndarray of the same shape as `scores`
+        Ranks 0..K-1.
 
     Examples
     --------
+    >>> from ordinality.levels import rank_from_scores
     >>> rank_from_scores([-3.0, 0.0, 0.1, 9.0], thresholds=[0.0, 1.0])
     array([0, 0, 1, 2])
     """
     return np.searchsorted(np.asarray(thresholds), np.asarray(scores), side="left")
-
-
-def threshold_signs(n_levels: int) -> Floats:
-    """On which side of each threshold a rank lies: +1 above, -1 below; shape (K, K-1).
-
-    Examples
-    --------
-    >>> threshold_signs(3)
-    array([[-1., -1.],
-           [ 1., -1.],
-           [ 1.,  1.]])
-    """
-    above = np.arange(n_levels)[:, None] > np.arange(n_levels - 1)
-    return np.where(above, 1.0, -1.0)

@@ -1,30 +1,42 @@
-"""Scales that people use: which words, grades or intervals are in an order, and in which.
+"""Rating scales in common use: which words, grades or intervals have an order, and which.
 
-A label is recognised within a family, never across families, and every label must be: a column
-with one word too many has no suggestion. And a suggestion it is, with a phrase for what was
-recognised, so that a person can be asked; nothing here decides an order.
+Labels are recognised within one family, never across families, and only if all of them are. The
+result is a suggestion, with a phrase for what was recognised, for a person to confirm.
+
+The words are in ``scales.json``, where a bar separates phrases for one place on a scale.
+"signed" words lie on both sides of zero; "opposites" list the upper pole, the lower pole and
+the middle; "steps" begin with the lowest; "grades" list letters, worst first, and their signs.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from itertools import pairwise, product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 __all__ = ["Suggestion", "order_to_state", "suggest"]
 
 
 class Suggestion(NamedTuple):
-    """An order for somebody to confirm.
+    """An order for a person to confirm.
 
-    Attributes
+    Parameters
     ----------
     order : tuple
         The labels as they were given, lowest first.
     what : str
-        What was recognised, such as ``"a scale of agreement"``.
+        What was recognised.
+
+    Examples
+    --------
+    >>> from ordinality.tables import suggest
+    >>> suggest(["yes", "no"]).order
+    ('no', 'yes')
     """
 
     order: tuple[Any, ...]
@@ -32,7 +44,7 @@ class Suggestion(NamedTuple):
 
 
 def suggest(labels: Iterable[Any]) -> Suggestion | None:
-    """Recognise a scale that people use.
+    """Recognise a rating scale in common use.
 
     Parameters
     ----------
@@ -42,10 +54,11 @@ def suggest(labels: Iterable[Any]) -> Suggestion | None:
     Returns
     -------
     Suggestion or None
-        None if the labels are of no scale known here, or of more than one.
+        None if no known scale contains all the labels.
 
     Examples
     --------
+    >>> from ordinality.tables import suggest
     >>> suggest(["High", "very low", "Medium", "low"])
     Suggestion(order=('very low', 'low', 'Medium', 'High'), what='low to high')
     >>> suggest(["B+", "A", "B-", "C"])
@@ -67,7 +80,7 @@ def suggest(labels: Iterable[Any]) -> Suggestion | None:
 
 
 def order_to_state(labels: Sequence[str]) -> str:
-    """Text to type as a list of levels: the order recognised, else the labels as they are."""
+    """Text for a list of levels: the recognised order, else the labels as they are."""
     known = suggest(labels)
     if known is None:
         return f"{list(labels)} (put in order)"
@@ -75,16 +88,45 @@ def order_to_state(labels: Sequence[str]) -> str:
 
 
 def _plain(label: str) -> str:
-    """A label without what varies in writing: case, blanks, hyphens between words."""
+    """A label in lower case, with single blanks, and without hyphens between words."""
     text = label.strip().casefold().replace("’", "'").replace("–", "-")
     return re.sub(r"\s+", " ", re.sub(r"_|(?<=[a-z])[-/](?=[a-z])", " ", text))
 
 
-# ---------------------------------------------------------------- words
-
-# The place of one label within a family, or None if it is not of it; and of all labels.
+# The place of one label within a family, or None if it has none; and the places of all labels.
 Place = Callable[[str], float | None]
 Places = Callable[[Sequence[str]], list[Any] | None]
+Words = Mapping[str, float]
+
+
+@cache
+def _families() -> list[tuple[str, Places]]:
+    """What each family is called, and where it puts labels; the first that fits is taken."""
+    known = json.loads(Path(__file__).with_name("scales.json").read_text("utf-8"))
+    sizes, strengths, middles = known["sizes"], known["strengths"], known["middles"]
+    words: list[tuple[str, Words]] = []
+    for what, places in known["signed"].items():
+        words.append((what, _signed(places, strengths)))
+    for what, poles in known["opposites"].items():
+        words.append((what, _opposites(strengths, middles, *poles)))
+    for name in known["degrees"]:
+        negated = {text.format(name): value for text, value in known["negations"].items()}
+        degrees = negated | _modified({name: PLAIN}, strengths)
+        words.append(("a scale of degree, least first", degrees))
+    for what, steps in known["steps"].items():
+        names = {name: float(i) for i, step in enumerate(steps) for name in step.split(" | ")}
+        words.append((what, names))
+    for what, letters, signs in known["grades"]:
+        ranks = enumerate(letters.split())
+        words.append((what, {a + b: 10 * i + signs[b] for i, a in ranks for b in signs}))
+    return [
+        ("sizes, smallest first", _each(lambda label: sizes.get(label, _size(label)))),
+        *((what, _each(places.get)) for what, places in words),
+        ("stages in Roman numerals", _each(_roman)),
+        ("intervals of numbers", _intervals),
+        ("labels that begin with a number", _leading),
+        ("labels that end in a number", _following),
+    ]
 
 
 def _each(place: Place) -> Places:
@@ -97,118 +139,48 @@ def _each(place: Place) -> Places:
     return places
 
 
-def _poles(up: str, down: str, middle: str = "") -> Places:
+PLAIN = 3.0  # the strength of a word without a modifier
+
+
+def _modified(words: Words, strengths: Words) -> dict[str, float]:
+    """Words of strength `PLAIN` and their opposites, bare and with each modifier."""
+    pairs = product(words.items(), strengths.items())
+    modified = {f"{m} {word}": math.copysign(s, value) for (word, value), (m, s) in pairs}
+    return {**words, **modified}
+
+
+def _opposites(
+    strengths: Words, middles: Sequence[str], up: str, down: str, middle: str = ""
+) -> Words:
     """A scale between two opposites, each with a strength, around a middle."""
     ups, downs = up.split(" | "), down.split(" | ")
-    pairs = [(a, b) for a in ups for b in downs] + [(b, a) for a in ups for b in downs]
-    middles = {f"neither {a} {nor} {b}" for a, b in pairs for nor in ("nor", "or")}
-    middles |= {"neutral", "neither", "undecided", "unsure", "not sure"}
-    middles |= set(filter(None, middle.split(" | ")))
-
-    def place(label: str) -> float | None:
-        if label in middles:
-            return 0.0
-        strength, word = _strength(label)
-        return strength if word in ups else -strength if word in downs else None
-
-    return _each(place)
+    poles = dict.fromkeys(ups, PLAIN) | dict.fromkeys(downs, -PLAIN)
+    pairs = [*product(ups, downs), *product(downs, ups)]
+    between = [f"neither {a} {nor} {b}" for a, b in pairs for nor in ("nor", "or")]
+    named = middle.split(" | ") if middle else []
+    return _modified(poles, strengths) | dict.fromkeys([*middles, *between, *named], 0.0)
 
 
-def _strength(label: str) -> tuple[float, str]:
-    """How strongly a phrase is meant, and the word that is."""
-    for modifier, value in STRENGTHS.items():
-        if label.startswith(modifier + " "):
-            return value, label[len(modifier) + 1 :]
-    return PLAIN, label
-
-
-def _graded(names: str) -> Places:
-    """Scales like "not important", "somewhat important", "important", "very important"."""
-
-    def place(name: str) -> Place:
-        nots = {f"not at all {name}": -3.0, f"not {name} at all": -3.0, "not at all": -3.0,
-                f"not {name}": -2.0, f"un{name}": -2.0, f"dis{name}": -2.0,
-                f"not very {name}": -1.0, f"not so {name}": -1.0, f"not too {name}": -1.0,
-                f"not particularly {name}": -1.0, "neutral": 0.0}  # fmt: skip
-
-        def graded(label: str) -> float | None:
-            strength, word = _strength(label)
-            return strength if word == name else nots.get(label)
-
-        return graded
-
-    def places(labels: Sequence[str]) -> list[Any] | None:
-        found = (_each(place(name))(labels) for name in names.split(" | "))
-        return next((each for each in found if each is not None), None)
-
-    return places
-
-
-def _steps(text: str) -> Places:
-    """A scale of fixed phrases, lowest first; ``|`` parts phrases for one step."""
-    steps = [step.split("|") for step in text.split("<")]
-    return _each({name.strip(): float(i) for i, step in enumerate(steps) for name in step}.get)
-
-
-def _shifted(words: Mapping[str, float]) -> Places:
-    """Words on both sides of zero, which "very" and the like push further from it."""
-
-    def place(label: str) -> float | None:
-        if label in words:
-            return words[label]
-        strength, word = _strength(re.sub(r"^v(?:ery)?(?=\w{3,}$)", "very ", label))
-        value = words.get(word)
-        # By less than half the way from "good" to "great".
-        return value + (strength - PLAIN) / 5 * math.copysign(1, value) if value else None
-
-    return _each(place)
-
-
-# ---------------------------------------------------------------- grades and sizes
-
-
-def _school(label: str) -> float | None:
-    """F < D < C < B < A, each with a minus and a plus; E stands between F and D."""
-    found = re.fullmatch(r"([a-f])(\+{1,2}|-{1,2})?", label)
-    if not found:
-        return None
-    sign = found[2] or ""
-    return 10.0 * (ord("f") - ord(found[1])) + 3 * sign.count("+") - 3 * sign.count("-")
-
-
-BONDS = ["d", "c", "cc", "ccc", "b", "bb", "bbb", "a", "aa", "aaa"]
-MOODYS = ["c", "ca", "caa", "b", "ba", "baa", "a", "aa", "aaa"]
-
-
-def _bond(label: str) -> float | None:
-    """Standard & Poor's letters and Fitch's, from default up."""
-    found = re.fullmatch(r"(aaa|aa|a|bbb|bb|b|ccc|cc|c|d)([+-])?", label)
-    if found:
-        rank = BONDS.index(found[1])
-        return 10.0 * rank + {"+": 3, "-": -3}.get(found[2], 0)
-    return None
-
-
-def _moody(label: str) -> float | None:
-    """Moody's letters, where 1 is better than 3."""
-    found = re.fullmatch(r"(aaa|aa|a|baa|ba|b|caa|ca|c)([123])?", label)
-    if not found:
-        return None
-    rank = MOODYS.index(found[1])
-    return 10.0 * rank - 3 * (int(found[2] or 2) - 2)
+def _signed(words: Words, strengths: Words) -> Words:
+    """Words on both sides of zero, which "very" and the like move further from it."""
+    places: dict[str, float] = {}
+    for (word, value), (modifier, strength) in product(words.items(), strengths.items()):
+        if value:
+            # By less than half the way from "good" to "great".
+            moved = value + (strength - PLAIN) / 5 * math.copysign(1, value)
+            places[f"{modifier} {word}"] = moved
+            if modifier == "very" and re.fullmatch(r"\w{3,}", word):
+                places[f"v{word}"] = places[f"very{word}"] = moved
+    return {**places, **words}
 
 
 def _size(label: str) -> float | None:
-    """XS < S < M < L < XL, with any number of X, or the words."""
+    """XS < S < M < L < XL, with any number of X."""
     found = re.fullmatch(r"(\d*)(x*)([sml])", label)
-    if found and not (found[3] == "m" and (found[1] or found[2])):
-        extra = int(found[1]) * max(len(found[2]), 1) if found[1] else len(found[2])
-        return {"s": -1.0, "m": 0.0, "l": 1.0}[found[3]] * (1 + extra)
-    words = {"tiny": -3.0, "extra small": -2.0, "very small": -2.0, "small": -1.0,
-             "medium": 0.0, "medium sized": 0.0, "mid": 0.0, "big": 1.0, "large": 1.0,
-             "very large": 2.0, "extra large": 2.0, "very big": 2.0, "huge": 3.0,
-             "one": None, "med": 0.0}  # fmt: skip
-    return words.get(label)
+    if not found or (found[3] == "m" and (found[1] or found[2])):
+        return None
+    extra = int(found[1]) * max(len(found[2]), 1) if found[1] else len(found[2])
+    return {"s": -1.0, "m": 0.0, "l": 1.0}[found[3]] * (1 + extra)
 
 
 def _roman(label: str) -> float | None:
@@ -222,8 +194,6 @@ def _roman(label: str) -> float | None:
     value = 10 * ("x" in numeral) + 5 * ("v" in numeral) + numeral.count("i")
     return value + 0.2 * " abc".index(found[2] or " ")
 
-
-# ---------------------------------------------------------------- numbers within labels
 
 NUMBER = r"([+-]?\d+(?:[.,]\d+)?)"
 UNIT = r" ?([a-z%°]*)"
@@ -291,118 +261,3 @@ def _following(labels: Sequence[str]) -> list[Any] | None:
     if not all(found) or len({match[1] for match in found if match}) > 1:
         return None
     return [float(match[2]) for match in found if match]
-
-
-# ---------------------------------------------------------------- families
-
-
-def _families() -> Iterator[tuple[str, Places]]:
-    """What each family is called, and where it puts labels; the first that fits is taken."""
-    yield "sizes, smallest first", _each(_size)
-    yield "low to high", _shifted(LOW_HIGH)
-    yield "a Likert scale of agreement", _poles("agree", "disagree")
-    yield "poor to excellent", _shifted(POOR_GOOD)
-    for up, down, middle in OPPOSITES:
-        up_word, down_word = up.split(" | ")[0], down.split(" | ")[0]
-        yield f"a Likert scale, {down_word} to {up_word}", _poles(up, down, middle)
-    yield "a scale of degree, least first", _graded(GRADED)
-    for what, steps in STEPS.items():
-        yield what, _steps(steps)
-    yield "school grades, worst first", _each(_school)
-    yield "bond ratings, worst first", _each(_bond)
-    yield "bond ratings, worst first", _each(_moody)
-    yield "stages in Roman numerals", _each(_roman)
-    yield "intervals of numbers", _intervals
-    yield "labels that begin with a number", _leading
-    yield "labels that end in a number", _following
-
-
-# ---------------------------------------------------------------- vocabulary
-
-# How strongly a word is meant; an unmodified one is 3.
-PLAIN = 3.0
-STRENGTHS = {
-    "extremely": 5.0, "completely": 4.8, "totally": 4.8, "absolutely": 4.8, "fully": 4.8,
-    "strongly": 4.5, "highly": 4.4, "very": 4.0, "v": 4.0, "much": 4.0, "quite": 3.5,
-    "mostly": 2.8, "generally": 2.8, "rather": 2.5, "fairly": 2.4, "moderately": 2.2,
-    "somewhat": 2.0, "tend to": 2.0, "partly": 1.8, "partially": 1.8, "slightly": 1.0,
-    "a little": 1.0, "a bit": 1.0,
-}  # fmt: skip
-
-# Words on both sides of zero.
-LOW_HIGH = {"none": -4.0, "lowest": -3.0, "minimal": -2.5, "minimum": -2.5, "low": -1.0,
-            "lo": -1.0, "lower": -1.0, "below average": -0.7, "medium low": -0.5,
-            "low medium": -0.5, "medium": 0.0, "med": 0.0, "mid": 0.0, "middle": 0.0,
-            "moderate": 0.0, "average": 0.0, "intermediate": 0.0, "normal": 0.0,
-            "medium high": 0.5, "high medium": 0.5, "above average": 0.7, "high": 1.0,
-            "hi": 1.0, "higher": 1.0, "maximal": 2.5, "maximum": 2.5,
-            "highest": 3.0}  # fmt: skip
-POOR_GOOD = {"worst": -4.0, "terrible": -3.0, "awful": -2.9, "horrible": -2.9,
-             "unacceptable": -2.5, "unacc": -2.5, "bad": -2.0, "poor": -1.5,
-             "inadequate": -1.3, "unsatisfactory": -1.3, "below average": -1.0,
-             "mediocre": -0.9, "fair": -0.5, "average": -0.1, "neutral": -0.1, "ok": 0.1,
-             "okay": 0.1, "acceptable": 0.2, "acc": 0.2, "adequate": 0.2, "sufficient": 0.2,
-             "satisfactory": 0.3, "above average": 0.6, "good": 1.0, "great": 1.7,
-             "excellent": 2.5, "outstanding": 3.0, "exceptional": 3.0, "superb": 3.0,
-             "perfect": 3.5, "best": 4.0}  # fmt: skip
-
-# Upper pole, lower pole, and the middle between them.
-OPPOSITES = [
-    ("satisfied", "dissatisfied | unsatisfied", ""),
-    ("likely | probable", "unlikely | improbable", "possible"),
-    ("important", "unimportant", ""),
-    ("positive", "negative", "zero"),
-    ("better | improved", "worse | worsened", "same | the same | about the same | no change"),
-    ("increase | increased", "decrease | decreased", "same | the same | no change | unchanged"),
-    ("easy", "difficult | hard", ""),
-    ("happy", "unhappy | sad", ""),
-    ("comfortable", "uncomfortable", ""),
-    ("interested", "uninterested | disinterested", ""),
-    ("approve", "disapprove", ""),
-    ("support", "oppose", ""),
-    ("in favour | in favor | favour | favor", "against | opposed", ""),
-    ("safe", "unsafe", ""),
-    ("fast", "slow", ""),
-    ("true", "false", ""),
-    ("like", "dislike", ""),
-]
-# What one may be not at all, somewhat or very.
-GRADED = (
-    "important | likely | satisfied | concerned | confident | familiar | useful | interested | "
-    "helpful | worried | happy | aware | comfortable | effective | relevant | difficult | "
-    "easy | active | often | true | much"
-)
-# Phrases in order, lowest first; bars part phrases for one step.
-STEPS = {
-    "never to always": "never < almost never | hardly ever | very rarely < rarely | seldom < "
-    "occasionally | once in a while < sometimes < often | frequently | regularly < usually | "
-    "very often | very frequently | most of the time < almost always | nearly always < always",
-    "how often, least first": "never < yearly | once a year < monthly | once a month < "
-    "weekly | once a week < daily | every day < hourly",
-    "none to severe": "none | no | absent | healthy < trace | minimal | very mild < mild | "
-    "slight < moderate < moderately severe < severe | marked | serious < very severe | "
-    "critical | extreme < fatal | death",
-    "a scale of degree, least first": "not at all | none < slightly | a little | "
-    "a little bit < somewhat | moderately | to some extent < quite a bit | considerably < "
-    "very | very much | a lot < extremely | a great deal | completely",
-    "ordinal numbers": "first | 1st < second | 2nd < third | 3rd < fourth | 4th < fifth | "
-    "5th < sixth | 6th < seventh | 7th < eighth | 8th < ninth | 9th < tenth | 10th",
-    "primary to tertiary": "none | no schooling < primary < secondary < tertiary < quaternary",
-    "education, least first": "none | no schooling | illiterate < primary | primary school | "
-    "elementary | elementary school < middle school | secondary < high school | "
-    "secondary school < some college | vocational < college | university | bachelor | "
-    "bachelor's | bachelors < master | master's | masters < doctorate | phd | doctoral",
-    "no to yes": "no | definitely not | definitely no < probably not | probably no < maybe | "
-    "perhaps | unsure | undecided | possibly < probably | probably yes < yes | definitely | "
-    "definitely yes",
-    "cold to hot": "freezing < very cold < cold < cool < lukewarm < warm < hot < very hot",
-    "beginner to expert": "none < novice < beginner < elementary < intermediate < "
-    "upper intermediate < advanced < proficient < expert < master",
-    "bronze to platinum": "iron < bronze < silver < gold < platinum < diamond",
-    "young to old": "infant < child < adolescent | teenager < young | young adult | youth < "
-    "middle aged | middle age | adult < old | elderly | senior < very old",
-    "thin to fat": "underweight < normal | normal weight < overweight < obese < severely obese",
-    "light to heavy": "very light < light < medium < heavy < very heavy",
-    "short to long": "very short < short < medium < long | tall < very long | very tall",
-    "fewest first": "none < one < two < three < four < five < six < seven < eight < nine < ten",
-}

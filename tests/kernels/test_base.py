@@ -236,35 +236,11 @@ def test_an_empty_sum_is_an_error():
         Sum(())
 
 
-# Foreign
-
-
-def test_a_foreign_kernel_keeps_its_values_bounds_and_fixed_parameters():
-    inner = theirs.RBF([1.0, 2.0, 3.0], (1e-2, 1e2)) * theirs.ConstantKernel(2.0, "fixed")
-    kernel, X = Foreign(inner), inputs(7)
-    np.testing.assert_allclose(kernel(X), inner(X), rtol=1e-14)
-    np.testing.assert_allclose(kernel(X[:2], X), inner(X[:2], X), rtol=1e-14)
-    np.testing.assert_allclose(kernel.bounds, np.log([[1e-2, 1e2]] * 3))
-    assert kernel.theta_names == [f"k1__length_scale[{i}]" for i in range(3)]
-    assert kernel.with_theta([0.0, 0.0, 0.0]).kernel.k2.constant_value == 2.0
-    assert inner.k1.length_scale == [1.0, 2.0, 3.0]  # left alone
-
-
-def test_a_foreign_kernel_without_free_parameters_has_an_empty_gradient():
-    kernel = Foreign(theirs.RBF(1.0, "fixed"))
-    assert kernel.n_theta == 0
-    assert kernel.bounds.shape == (0, 2)
-    assert kernel.pullback(inputs(4), np.eye(4)).shape == (0,)
-
-
-def test_what_is_no_kernel_is_refused():
-    with pytest.raises(TypeError, match="it lacks diag, theta, bounds, clone_with_theta"):
-        Foreign(np.sin)
-    with pytest.raises(TypeError, match="the class RBF; wanted an instance"):
-        Foreign(theirs.RBF)
-    with pytest.raises(ValueError, match=r"shape \(4, 4, 2\)"):
-        Foreign(theirs.CompoundKernel([theirs.RBF(), theirs.RBF(2.0)]))(inputs(4))
-
-
 def test_every_public_name_is_a_kernel():
     assert all(issubclass(getattr(kernels, name), Kernel) for name in kernels.__all__)
+
+
+@pytest.mark.parametrize("name", kernels.__all__)
+def test_every_method_has_the_documentation_of_the_contract(name):
+    for method in ("diag", "pullback", "with_theta", "feature_relevance"):
+        assert "Parameters\n" in getattr(getattr(kernels, name), method).__doc__

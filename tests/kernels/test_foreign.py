@@ -6,7 +6,7 @@ from sklearn.gaussian_process import kernels as theirs
 
 from ordinality import OrdinalGP
 from ordinality import kernels as ours
-from ordinality.kernels.foreign import NAMED, translate
+from ordinality.kernels.foreign import NAMED, Function, translate
 
 ARD = [0.7, 1.5, 4.0]
 WHITE = theirs.WhiteKernel(0.3)
@@ -120,3 +120,37 @@ def test_ard_is_a_gaussian_with_a_length_scale_for_each_feature():
     assert model.relevance_.argmax() == 1
     same = OrdinalGP(kernel=ours.Gaussian(np.full(3, np.sqrt(3)))).fit(X, y)
     assert model.log_evidence_ == same.log_evidence_
+
+
+def test_a_foreign_kernel_keeps_its_values_bounds_and_fixed_parameters():
+    inner = theirs.RBF([1.0, 2.0, 3.0], (1e-2, 1e2)) * theirs.ConstantKernel(2.0, "fixed")
+    kernel, X = ours.Foreign(inner), inputs(7)
+    np.testing.assert_allclose(kernel(X), inner(X), rtol=1e-14)
+    np.testing.assert_allclose(kernel(X[:2], X), inner(X[:2], X), rtol=1e-14)
+    np.testing.assert_allclose(kernel.bounds, np.log([[1e-2, 1e2]] * 3))
+    assert kernel.theta_names == [f"k1__length_scale[{i}]" for i in range(3)]
+    assert kernel.with_theta([0.0, 0.0, 0.0]).kernel.k2.constant_value == 2.0
+    assert inner.k1.length_scale == [1.0, 2.0, 3.0]  # left alone
+
+
+def test_a_foreign_kernel_without_free_parameters_has_an_empty_gradient():
+    kernel = ours.Foreign(theirs.RBF(1.0, "fixed"))
+    assert kernel.n_theta == 0
+    assert kernel.bounds.shape == (0, 2)
+    assert kernel.pullback(inputs(4), np.eye(4)).shape == (0,)
+
+
+def test_what_is_no_kernel_is_refused():
+    with pytest.raises(TypeError, match="it lacks diag, theta, bounds, clone_with_theta"):
+        ours.Foreign(np.sin)
+    with pytest.raises(TypeError, match="the class RBF; pass an instance"):
+        ours.Foreign(theirs.RBF)
+    with pytest.raises(ValueError, match=r"shape \(4, 4, 2\)"):
+        ours.Foreign(theirs.CompoundKernel([theirs.RBF(), theirs.RBF(2.0)]))(inputs(4))
+
+
+def test_a_function_is_a_kernel_whose_diagonal_comes_from_blocks():
+    X = inputs(70)  # three blocks
+    kernel = Function(lambda X, Y: X @ Y.T)
+    np.testing.assert_allclose(kernel.diag(X), np.diag(kernel(X)), rtol=1e-12)
+    np.testing.assert_array_equal(kernel(X[:2], X), X[:2] @ X.T)

@@ -68,13 +68,13 @@ def test_the_mean_stands_in_for_missing_entries():
 def test_pairwise_correlation_is_repaired_by_the_least_shrinkage():
     X = ratings(share=0.6)
     assert np.linalg.eigvalsh(Correlation()(X))[0] < -0.1  # why a repair is needed
-    repaired = Correlation().repaired(X)
+    repaired = Correlation().prepared(X)
     assert np.linalg.eigvalsh(repaired(X))[0] == pytest.approx(0.0, abs=1e-10)
     assert np.linalg.eigvalsh(repaired(X))[0] > -1e-14
     np.testing.assert_allclose(
         repaired(X[:3], X), (1 - repaired.shrinkage) * Correlation()(X[:3], X), atol=1e-15
     )
-    assert Correlation(shrinkage=0.9).repaired(X).shrinkage == 0.9
+    assert Correlation(shrinkage=0.9).prepared(X).shrinkage == 0.9
 
 
 def test_correlation_takes_a_signal_variance():

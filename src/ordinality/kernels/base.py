@@ -1,9 +1,9 @@
-"""What every kernel is, and how kernels combine.
+"""The base class of kernels, their sums and products, and working memory for matrices.
 
 A kernel is a frozen value with three maps: inputs to covariance, inputs to its diagonal, and
-back again, from a matrix of derivatives dL/dK to the derivatives in the logarithms of its
-parameters. The way back is a contraction, so no array of size n x n x d ever exists. Sums and
-products of kernels are kernels; a number in such an expression is a `Constant`.
+from a matrix of derivatives dL/dK to the derivatives in the logarithms of its parameters. The
+last is a contraction, so no array of size n x n x d ever exists. Sums and products of kernels
+are kernels; a number in such an expression is a `Constant`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from inspect import isfunction
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -26,9 +27,7 @@ __all__ = [
     "Kernel",
     "Product",
     "Sum",
-    "by_rows",
     "matrix",
-    "positive",
     "scratch",
     "square",
     "widened",
@@ -36,14 +35,36 @@ __all__ = [
 ]
 
 
+Array = NDArray[np.float64]
+
+
+#: Bounds of the logarithm of each kind of parameter, for standardised features. With a length
+#: scale of exp(9) = 8000 standard deviations the function is constant in that feature, with
+#: one of exp(-7) = 1/1000 all rows are independent, so nothing is lost outside; ``relevance``
+#: goes as low as 1 / length_scale**2 does.
+BOXES = {
+    "length_scale": (-7.0, 9.0),
+    "relevance": (-18.0, 9.0),
+    "variance": (-9.0, 9.0),
+    "alpha": (-5.0, 9.0),
+    "offset": (-9.0, 9.0),
+}
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Kernel:
-    """A covariance function; the contract of all classes in this module's family.
+    """A covariance function: the base class of all kernels, and their contract.
 
     ``kernel(X, Y=None)`` is a new C-contiguous (n, m) matrix, exactly symmetric without `Y`;
     ``kernel.diag(X)`` is its diagonal, to the last bit; ``kernel.pullback(X, G, K=None)``
     is ``sum_ij G_ij dK_ij / dtheta`` for a symmetric `G`. `theta` holds the logarithms of the
     learnt parameters in the order they are read. Kernels compare and hash by value.
+
+    Examples
+    --------
+    >>> from ordinality.kernels import Gaussian, Kernel
+    >>> isinstance(2.0 * Gaussian() + 1.0, Kernel)
+    True
     """
 
     learnt: ClassVar[tuple[str, ...]] = ()  # fields that theta holds, in order
@@ -52,48 +73,108 @@ class Kernel:
 
     __array_ufunc__ = None  # so that np.float64(2.0) * kernel reaches __rmul__
 
+    def __init_subclass__(cls) -> None:
+        # A method that a kernel overrides without a docstring has that of the contract.
+        for name, member in vars(cls).items():
+            if isfunction(member) and not member.__doc__:
+                member.__doc__ = getattr(getattr(super(cls, cls), name, None), "__doc__", None)
+
     def __post_init__(self) -> None:
         for name in self.learnt:
-            value = positive(type(self).__name__, name, getattr(self, name))
+            value = _positive(type(self).__name__, name, getattr(self, name))
             if not isinstance(value, float) and name != self.per_feature:
                 raise ValueError(f"{type(self).__name__} takes one {name}, got {value!r}.")
             object.__setattr__(self, name, value)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Copies and unpickled arrays come back writeable; a frozen value must not.
+        # Copied and unpickled arrays are writeable; those of a frozen value must not be.
         self.__dict__.update(state)
         self.__post_init__()
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
-        """Covariance of the rows of `X` with those of `Y` (of `X` itself when left out)."""
+        """Covariance of the rows of `X` with those of `Y`, by default with those of `X`."""
         raise NotImplementedError(f"{type(self).__name__} does not define its covariance.")
 
     def diag(self, X: ArrayLike) -> Array:
-        """Prior variance of each row of `X`, shape (n,)."""
+        """Prior variance of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The diagonal of ``kernel(X)``, to the last bit.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not define its diagonal.")
 
     @property
     def own_derivative(self) -> bool:
-        """Whether `pullback` is linear in its K; it then reads nothing above a diagonal."""
+        """Whether `pullback` is linear in its K, of which it then reads the lower triangle."""
         return False
 
     def lower(self, X: ArrayLike, scale: float = 1.0) -> Array:
-        """``scale * kernel(X)``, as much as `pullback` reads: anything may stand elsewhere."""
+        """Covariance of rows with each other, as far as `pullback` reads it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs.
+        scale : float, default=1.0
+            Factor of all entries.
+
+        Returns
+        -------
+        ndarray of shape (n, n)
+            ``scale * kernel(X)``. Above the diagonal it may hold anything if the kernel is its
+            `own_derivative`.
+        """
         K = self(X)
         return K if scale == 1.0 else np.multiply(K, scale, out=K)
 
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
-        """Gradient in `theta` of a function with dL/dK = `G`, shape (n_theta,).
+        """Gradient in `theta` of a function L of the covariance matrix.
 
-        `G`, of shape (n, n), is symmetric. ``kernel(X)`` as `K`, where the caller still has
-        it, saves its recomputation; ``kernel.lower(X)`` will do, and then, if the kernel is its
-        `own_derivative`, the lower triangle of ``by_rows(G)``.
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs.
+        G : ndarray of shape (n, n)
+            Derivatives dL/dK, symmetric. With `K`, a kernel that is its `own_derivative` reads
+            only the lower triangle, or, in Fortran order, the upper one.
+        K : ndarray of shape (n, n), default=None
+            ``kernel(X)`` or ``kernel.lower(X)``, if it is at hand: it is not computed again.
+
+        Returns
+        -------
+        ndarray of shape (n_theta,)
+            ``sum_ij G_ij dK_ij / dtheta``.
         """
         square(G, len(matrix(X)))
         return np.zeros(0)
 
     def pullback_and_total(self, X: ArrayLike, G: Array, K: Array) -> tuple[Array, float]:
-        """`pullback`, and the sum of ``G * K``."""
+        """Gradient in `theta`, and the sum of ``G * K``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs.
+        G : ndarray of shape (n, n)
+            Derivatives dL/dK, as for `pullback`.
+        K : ndarray of shape (n, n)
+            ``kernel.lower(X, scale)``; both results are proportional to the scale if the kernel
+            is its `own_derivative`.
+
+        Returns
+        -------
+        gradient : ndarray of shape (n_theta,)
+            As from `pullback`.
+        total : float
+            Sum of ``G * K``.
+        """
         return self.pullback(X, G, K), float(np.vdot(square(G, len(K)), K))
 
     @property
@@ -102,7 +183,18 @@ class Kernel:
         return np.log(np.hstack([np.zeros(0), *(getattr(self, name) for name in self.learnt)]))
 
     def with_theta(self, theta: ArrayLike) -> Self:
-        """The same kernel with other parameters."""
+        """Copy of the kernel with other parameters.
+
+        Parameters
+        ----------
+        theta : array-like of shape (n_theta,)
+            Logarithms of the learnt parameters, in the order of `theta_names`.
+
+        Returns
+        -------
+        Kernel
+            A kernel of the same type.
+        """
         values, changes = np.exp(self._fitting(theta)), {}
         for name in self.learnt:
             old = getattr(self, name)
@@ -126,7 +218,7 @@ class Kernel:
 
     @property
     def theta_kinds(self) -> tuple[str, ...]:
-        """What each entry of `theta` is the logarithm of, a key of `BOXES` (or "foreign")."""
+        """Kind of parameter of each entry of `theta`: a key of `BOXES`, or "foreign"."""
         return sum(((name,) * _size(getattr(self, name)) for name in self.learnt), ())
 
     @property
@@ -140,24 +232,41 @@ class Kernel:
 
     @property
     def bounds(self) -> Array:
-        """Box for `theta`, shape (n_theta, 2): `BOXES`, widened to hold the present value."""
+        """Bounds of `theta`, shape (n_theta, 2): `BOXES`, widened to hold its present value."""
         return widened([BOXES[kind] for kind in self.theta_kinds], self.theta)
 
     @property
     def inputs(self) -> str:
         """What a row of `X` is.
 
-        "features" may be rescaled; "ratings" are as they are and entries may be missing; "gram"
-        are covariances with the training items.
+        "features" may be rescaled; "ratings" may not, and entries may be missing; "gram" are
+        covariances with the training items.
         """
         return self._inputs
 
     def prepared(self, X: ArrayLike) -> Self:
-        """The same kernel, fit to be used on training inputs `X`."""
+        """Copy of the kernel adapted to the training inputs; most kernels return themselves.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Training inputs.
+
+        Returns
+        -------
+        Kernel
+            A kernel of the same type.
+        """
         return self
 
     def check(self, d: int) -> None:
-        """Raise a ValueError unless the kernel can take rows of `d` features."""
+        """Raise a ValueError unless the kernel can take rows of `d` features.
+
+        Parameters
+        ----------
+        d : int
+            Number of features.
+        """
         value = getattr(self, self.per_feature, 0.0)
         if np.ndim(value) and np.size(value) != d:
             what = self.per_feature.replace("_", " ")
@@ -167,7 +276,18 @@ class Kernel:
             )
 
     def with_ard(self, d: int) -> Self:
-        """The same kernel with a length scale or relevance for each of `d` features."""
+        """Copy of the kernel with a length scale or relevance for each feature.
+
+        Parameters
+        ----------
+        d : int
+            Number of features.
+
+        Returns
+        -------
+        Kernel
+            The same covariances, more parameters to learn.
+        """
         self.check(d)
         if not self.per_feature:
             return self
@@ -175,11 +295,20 @@ class Kernel:
         return replace(self, **{self.per_feature: value})
 
     def feature_relevance(self, d: int) -> Array:
-        """How much each of `d` features matters, shape (d,).
+        """How much each feature matters.
 
-        The weight of a feature's squares or products inside the kernel: 1 / length_scale**2,
-        or the relevance of a linear kernel. Sums and products add up their parts; a constant
-        adds nothing; NaN for kernels that do not look at features one by one.
+        Parameters
+        ----------
+        d : int
+            Number of features.
+
+        Returns
+        -------
+        ndarray of shape (d,)
+            The weight of a feature's squares or products inside the kernel: 1 /
+            length_scale**2, or the relevance of a linear kernel. Sums and products add up their
+            parts; a constant adds nothing; NaN for kernels that do not weigh features one by
+            one.
         """
         return np.zeros(d)
 
@@ -213,7 +342,12 @@ class Kernel:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Constant(Kernel):
-    """``k(x, x') = variance``: a shared shift in a sum, a signal variance in a product.
+    """``k(x, x') = variance``: a common offset in a sum, a signal variance in a product.
+
+    Parameters
+    ----------
+    variance : float, default=1.0
+        Prior variance.
 
     Examples
     --------
@@ -256,7 +390,7 @@ class _Compound(Kernel):
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
         n = len(matrix(X))
         shape = (n, n if Y is None else len(matrix(Y)))
-        # A constant joins as a mere number, not as a matrix.
+        # A constant joins as a number, not as a matrix.
         values = (p.variance if isinstance(p, Constant) else p(X, Y) for p in self.parts)
         return self._joined(values, shape)
 
@@ -291,7 +425,7 @@ class _Compound(Kernel):
 
     @property
     def theta_names(self) -> list[str]:
-        """As for single kernels; where two parts would clash, led by the part's position."""
+        """As for single kernels, with the position of the part in front if names repeat."""
         pairs = [(i, name) for i, part in enumerate(self.parts) for name in part.theta_names]
         names = [name for _, name in pairs]
         return names if len(set(names)) == len(names) else [f"{i}.{name}" for i, name in pairs]
@@ -302,7 +436,7 @@ class _Compound(Kernel):
 
     @property
     def inputs(self) -> str:
-        """That of the parts; features joined with something else count as that."""
+        """Kind of the parts; features joined with another kind count as the other."""
         return next((p.inputs for p in self.parts if p.inputs != "features"), "features")
 
     def prepared(self, X: ArrayLike) -> Self:
@@ -321,7 +455,12 @@ class _Compound(Kernel):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sum(_Compound):
-    """Sum of kernels, written ``a + b``: independent functions added.
+    """Sum of kernels, written ``a + b``: the covariance of a sum of independent functions.
+
+    Parameters
+    ----------
+    parts : tuple of Kernel
+        The terms; sums among them are flattened.
 
     Examples
     --------
@@ -343,6 +482,11 @@ class Sum(_Compound):
 @dataclass(frozen=True, eq=False, repr=False)
 class Product(_Compound):
     """Product of kernels, written ``a * b``.
+
+    Parameters
+    ----------
+    parts : tuple of Kernel
+        The factors; products among them are flattened.
 
     Examples
     --------
@@ -393,7 +537,7 @@ def _pulled(
         values = [K / scale]
     G, gradients = square(G, len(values[0])), []
     for i, factor in enumerate(factors):
-        # dL/dK_i; the scale waits until the end, being a number and not a matrix.
+        # dL/dK_i but for the scale, which multiplies the gradient and not a matrix.
         G_i = math.prod(values[:i] + values[i + 1 :], start=G)
         gradients.append(scale * factor.pullback(X, G_i, values[i]))
     return gradients, scale * float(np.vdot(G_i, values[-1]))
@@ -408,70 +552,16 @@ def _as_kernel(value: Any) -> Kernel:
         return value
     if isinstance(value, Real):
         return Constant(float(value))
-    # Not NotImplemented: scikit-learn's kernels would then wrap ours as a constant.
+    # Do not return NotImplemented: scikit-learn's kernels would wrap ours as a constant.
     raise TypeError(
         f"a kernel cannot be combined with {value!r}; wanted another kernel of ordinality or a "
         "number (wrap a scikit-learn kernel as ordinality.kernels.Foreign(kernel))."
     )
 
 
-# ----------------------------------------------------------------
-# Arrays as kernels take them, and working memory that is used again.
-#
-# Large arrays that come and go with every evaluation are given back to the system and zeroed
-# anew each time, which costs a fifth of an evaluation at 500 rows. Within a `workspace` the
-# arrays of `scratch` stay.
-
-
-Array = NDArray[np.float64]
-
-
-#: Where the optimiser looks for the logarithm of each kind of parameter, for standardised
-#: features. A length scale of exp(9) = 8000 spreads is a constant in that feature and one of
-#: exp(-7) = 1/1000 spread tells all rows apart, so nothing is lost outside; ``relevance`` goes
-#: as low as 1 / length_scale**2 does.
-BOXES = {
-    "length_scale": (-7.0, 9.0),
-    "relevance": (-18.0, 9.0),
-    "variance": (-9.0, 9.0),
-    "alpha": (-5.0, 9.0),
-    "offset": (-9.0, 9.0),
-}
-
-
-def matrix(X: ArrayLike) -> Array:
-    """`X` as a float64 matrix of rows of features."""
-    X = np.asarray(X, dtype=np.float64)
-    if X.ndim != 2:
-        raise ValueError(
-            f"X has shape {X.shape}, but kernels take one row per item, (n, d); "
-            "use X.reshape(-1, 1) for a single feature."
-        )
-    return X
-
-
-def by_rows(symmetric: Array) -> Array:
-    """A symmetric matrix with contiguous rows; LAPACK leaves Fortran order, by columns."""
-    return symmetric.T if symmetric.flags.f_contiguous else np.ascontiguousarray(symmetric)
-
-
-def square(G: ArrayLike, n: int, name: str = "G") -> Array:
-    """A symmetric (n, n) matrix such as dL/dK by rows; other shapes are refused.
-
-    Compiled loops trust the shapes they are given.
-    """
-    G = np.asarray(G, dtype=np.float64)
-    if G.shape != (n, n):
-        raise ValueError(
-            f"{name} has shape {G.shape}, but the pullback over {n} rows takes a matrix of "
-            f"shape ({n}, {n})."
-        )
-    return by_rows(G)
-
-
-def positive(owner: str, name: str, value: Any) -> float | Array:
+def _positive(owner: str, name: str, value: Any) -> float | Array:
     """A positive parameter as a float, or as a read-only vector."""
-    if type(value) is float and 0.0 < value < math.inf:  # the most frequent case, at no cost
+    if type(value) is float and 0.0 < value < math.inf:  # the usual case, without an array
         return value
     try:
         array = np.array(value, dtype=np.float64)
@@ -485,18 +575,43 @@ def positive(owner: str, name: str, value: Any) -> float | Array:
     return array
 
 
+def matrix(X: ArrayLike) -> Array:
+    """`X` as a float64 matrix of rows of features."""
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2:
+        raise ValueError(
+            f"X has shape {X.shape}, but kernels take one row per item, (n, d); "
+            "use X.reshape(-1, 1) for a single feature."
+        )
+    return X
+
+
+def square(G: ArrayLike, n: int, name: str = "G") -> Array:
+    """A symmetric (n, n) matrix, such as dL/dK, by rows; other shapes are refused."""
+    G = np.asarray(G, dtype=np.float64)
+    if G.shape != (n, n):
+        raise ValueError(
+            f"{name} has shape {G.shape}, but the pullback over {n} rows takes a matrix of "
+            f"shape ({n}, {n})."
+        )
+    # LAPACK leaves Fortran order, whose transpose is the same matrix by rows.
+    return G.T if G.flags.f_contiguous else np.ascontiguousarray(G)
+
+
 def widened(box: ArrayLike, theta: Array) -> Array:
-    """Lower and upper ends, shape (p, 2), moved where they must to hold the present value."""
+    """Bounds, shape (p, 2), moved outwards where they would exclude the present value."""
     box = np.asarray(box, dtype=np.float64).reshape(-1, 2)
     return np.column_stack([np.minimum(box[:, 0], theta), np.maximum(box[:, 1], theta)])
 
 
+# Large arrays that are allocated anew for every evaluation are zeroed by the system each time,
+# a fifth of an evaluation at 500 rows. Within a `workspace` the arrays of `scratch` are kept.
 _memory = threading.local()
 
 
 @contextmanager
 def workspace() -> Iterator[None]:
-    """Keep the arrays of `scratch` from call to call, in this thread, until the end."""
+    """Keep the arrays of `scratch` in this thread until the block ends."""
     outer = getattr(_memory, "arrays", None)
     _memory.arrays = {}
     try:
@@ -506,7 +621,7 @@ def workspace() -> Iterator[None]:
 
 
 def scratch(n: int, use: str) -> Array:
-    """An (n, n) array by columns, not cleared, good until the same `use` asks again."""
+    """An (n, n) array in Fortran order, not cleared, valid until `use` is asked for again."""
     arrays = getattr(_memory, "arrays", None)
     if arrays is None:
         return np.empty((n, n), order="F")

@@ -1,6 +1,6 @@
-"""Kernels of products of features, and the spline.
+"""Kernels of weighted products of features: linear, polynomial, additive cubic splines.
 
-Rasmussen & Williams (2006), chapter 4; Wahba (1990), chapter 1, for the spline.
+Rasmussen & Williams (2006), chapter 4; Wahba (1990), chapter 1, for the splines.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = ["Linear", "Polynomial", "Powers", "Spline"]
 class Linear(Kernel):
     """``k(x, x') = sum_l relevance_l x_l x'_l``: linear functions through the origin.
 
-    Add a `Constant` for an intercept with a prior of its own.
+    Add a `Constant` for an intercept.
 
     Parameters
     ----------
     relevance : float or array of shape (d,), default=1.0
-        Prior variance of the weights; a vector learns one for each feature.
+        Prior variance of the coefficients; with a vector, one is learnt for each feature.
 
     Examples
     --------
@@ -73,10 +73,11 @@ class Polynomial(Kernel):
     Parameters
     ----------
     degree : int, default=2
-        Not learnt.
+        Highest degree of the polynomials; not learnt.
     relevance : float or array of shape (d,), default=1.0
+        Weight of the features; with a vector, one is learnt for each.
     offset : float, default=1.0
-        Weighs the lower degrees against the highest.
+        Weight of the lower degrees against the highest.
 
     Examples
     --------
@@ -118,27 +119,52 @@ class Polynomial(Kernel):
 
 
 def _power(base: Array, exponent: int) -> Array:
-    # By repeated products: several times faster than the general power.
+    # Repeated products are several times faster than the general power.
     result = base.copy() if exponent else np.ones_like(base)
     for _ in range(exponent - 1):
         result *= base
     return result
 
 
+@dataclass(frozen=True)
+class Powers:
+    """``(gamma x'y + coef0)**degree``, the polynomial kernel of support vector machines.
+
+    Unlike in `Polynomial` nothing is learnt, and `coef0` may be zero or negative.
+    """
+
+    gamma: float
+    degree: int
+    coef0: float
+    inputs = "features"
+
+    def __call__(self, X: np.ndarray, Y: np.ndarray | None = None) -> np.ndarray:
+        return self._power(X @ (X if Y is None else Y).T)
+
+    def diag(self, X: np.ndarray) -> np.ndarray:
+        """``(gamma |x|^2 + coef0)**degree``."""
+        return self._power(np.einsum("il,il->i", X, X))
+
+    def _power(self, products: np.ndarray) -> np.ndarray:
+        products *= self.gamma
+        products += self.coef0
+        return products**self.degree
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Spline(Kernel):
     """Additive cubic splines: ``k(x, x') = 1 + sum_l (x_l x'_l + c(x_l, x'_l))``.
 
-    Each feature contributes a straight line plus a twice integrated white noise that starts
-    from zero in both directions: for x and x' of the same sign, with a the smaller and b the
-    larger of their absolute values,
+    Each feature contributes a straight line plus twice integrated white noise that starts at
+    zero in both directions: for x and x' of the same sign, with a the smaller and b the larger
+    of their absolute values,
 
         c(x, x') = integral_0^a (a - u) (b - u) du = a**2 (3 b - a) / 6,
 
-    and zero for opposite signs, whose halves are independent. The usual formula, made for
+    and zero for opposite signs, where the two halves are independent. The usual formula, for
     inputs in [0, 1], is not positive definite below zero; this one is everywhere, and equals
-    it there. Variances grow like ``|x|**3``, so standardise the features. Nothing to learn;
-    multiply by a number for a signal variance.
+    it on [0, 1]. Variances grow like ``|x|**3``, so standardise the features. There are no
+    learnt parameters; multiply by a number for a signal variance.
 
     Examples
     --------
@@ -180,25 +206,3 @@ def _spline(X: Array, Y: Array) -> Array:
         a /= 6.0
         K += a
     return K
-
-
-@dataclass(frozen=True)
-class Powers:
-    """``(gamma x'y + coef0)**degree``; unlike `Polynomial` it may lack the offset."""
-
-    gamma: float
-    degree: int
-    coef0: float
-    inputs = "features"
-
-    def __call__(self, X: np.ndarray, Y: np.ndarray | None = None) -> np.ndarray:
-        return self._power(X @ (X if Y is None else Y).T)
-
-    def diag(self, X: np.ndarray) -> np.ndarray:
-        """``(gamma |x|^2 + coef0)**degree``."""
-        return self._power(np.einsum("il,il->i", X, X))
-
-    def _power(self, products: np.ndarray) -> np.ndarray:
-        products *= self.gamma
-        products += self.coef0
-        return products**self.degree

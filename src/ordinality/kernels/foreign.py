@@ -1,10 +1,10 @@
-"""scikit-learn kernel objects as kernels of ours.
+"""Kernels that users pass: names, scikit-learn kernel objects, functions.
 
-A translated kernel has the same values, the same free parameters and no n x n x d gradient.
-Where those cannot all be had, the object is kept as it is inside `Foreign`: parameters that are
-held fixed or given bounds of their own (ours have none to state), `DotProduct` (our `Linear`
-would bring a relevance that it does not have), a `Matern` without closed form, and every class,
-subclasses included, that is not named here.
+A scikit-learn kernel is translated where a kernel of ours has the same values and the same free
+parameters; it then needs no n x n x d gradient. `Foreign` wraps all others: those with
+parameters that are fixed or have bounds of their own, which ours cannot state; `DotProduct`,
+which lacks the relevance of our `Linear`; a `Matern` without closed form; and all other
+classes, subclasses included.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from .stationary import Gaussian, Matern, RationalQuadratic
 
 __all__ = ["Foreign", "Function", "translate"]
 
-
 NAMED: dict[str, type[Kernel]] = {
     "gaussian": Gaussian,
     "rbf": Gaussian,
@@ -34,13 +33,15 @@ NAMED: dict[str, type[Kernel]] = {
     "correlation": Correlation,
     "precomputed": Precomputed,
 }
-
-
 _DEFAULT_BOUNDS = (1e-5, 1e5)  # of every hyperparameter in scikit-learn's signatures
 
 
 def translate(kernel: Any, d: int = 1) -> Kernel:
-    """A kernel of ours for what a user may pass as ``kernel=``."""
+    """Kernel of ours for what a user passes as ``kernel=``.
+
+    A name stands for default parameters, "ard" for a Gaussian with a length scale for each of
+    the `d` features.
+    """
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str):
@@ -56,15 +57,15 @@ def translate(kernel: Any, d: int = 1) -> Kernel:
 def _named(name: str) -> Kernel:
     if name not in NAMED:
         raise ValueError(
-            f"there is no kernel named {name!r}; the names are {', '.join(NAMED)}, ard, "
-            "and any kernel object of ordinality.kernels or scikit-learn will do."
+            f"there is no kernel named {name!r}; the names are {', '.join(NAMED)}, ard. "
+            "Kernel objects of ordinality.kernels and of scikit-learn are accepted too."
         )
     return NAMED[name]()
 
 
 def _rules() -> dict[type, Callable[[Any], Kernel | None]]:
-    """How to translate each class; a rule answers None for what ours cannot express."""
-    # Imported late: whoever passes such a kernel has paid for this import already.
+    """How to translate each class; a rule returns None for what ours cannot express."""
+    # Imported late: a caller who passes such a kernel has imported it already.
     from sklearn.gaussian_process import kernels as theirs
 
     return {
@@ -96,23 +97,23 @@ def _matern(kernel: Any) -> Kernel | None:
 
 
 def _scale(kernel: Any) -> Any:
-    """The length scale; to scikit-learn a vector of one is a scalar, whatever d is."""
+    """The length scale; scikit-learn takes a vector of one entry as a scalar, for any d."""
     scale = np.squeeze(kernel.length_scale)
     return scale if scale.ndim else float(scale)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Foreign(Kernel):
-    """A kernel object of scikit-learn's make, with its own parameters, bounds and gradient.
+    """A scikit-learn kernel object, with its own parameters, bounds and gradient.
 
-    Works for anything with ``kernel(X, Y=None, eval_gradient=False)``, ``diag``, ``theta``,
-    ``bounds`` and ``clone_with_theta``. Its gradient is an n x n x n_theta array, so a kernel
-    of ours, where there is one, needs less memory and time. Parameters it holds fixed stay so.
+    Its gradient is an n x n x n_theta array, so an equal kernel of ordinality, where there is
+    one, needs less memory and time.
 
     Parameters
     ----------
     kernel : object
-        Never modified.
+        With ``kernel(X, Y=None, eval_gradient=False)``, ``diag``, ``theta``, ``bounds`` and
+        ``clone_with_theta``. It is not modified; parameters that it holds fixed stay fixed.
 
     Examples
     --------
@@ -128,7 +129,7 @@ class Foreign(Kernel):
         wanted = ("__call__", "diag", "theta", "bounds", "clone_with_theta")
         lacking = [name for name in wanted if not hasattr(self.kernel, name)]
         if isinstance(self.kernel, type):
-            raise TypeError(f"got the class {self.kernel.__name__}; wanted an instance of it.")
+            raise TypeError(f"got the class {self.kernel.__name__}; pass an instance of it.")
         if lacking:
             raise TypeError(
                 f"{self.kernel!r} is not a kernel object: it lacks {', '.join(lacking)}; "
@@ -141,8 +142,8 @@ class Foreign(Kernel):
         wanted = (len(X), len(X) if Y is None else len(matrix(Y)))
         if K.shape != wanted:
             raise ValueError(
-                f"{self.kernel!r} gave an array of shape {K.shape}, but the covariance of "
-                f"these rows is {wanted}; pass a kernel that returns one matrix."
+                f"{self.kernel!r} returned an array of shape {K.shape}, but the covariance of "
+                f"these rows has shape {wanted}; pass a kernel that returns one matrix."
             )
         if Y is not None:
             return np.array(K, order="C")
@@ -202,7 +203,7 @@ class Foreign(Kernel):
 
 @dataclass(frozen=True)
 class Function:
-    """A function ``(X, Y) -> matrix`` of a user's as a kernel."""
+    """A user's function ``(X, Y) -> matrix`` as a kernel without learnt parameters."""
 
     function: Callable[[np.ndarray, np.ndarray], Any]
     inputs = "features"

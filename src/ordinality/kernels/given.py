@@ -1,8 +1,9 @@
-"""Kernels without parameters of their own: correlation of incomplete rows, a given Gram matrix.
+"""Kernels without learnt parameters: correlation of incomplete rows, a given Gram matrix.
 
 `Correlation` is the kernel of collaborative filtering: items are rows of ratings, most of them
-missing. Chu & Ghahramani (2005), section 6.3, use it with missing ratings at the row's mean;
-over the ratings two rows share, it says more and may fail to be positive definite.
+missing. Chu & Ghahramani (2005), section 6.3, set missing ratings to the row's mean. The
+correlation over the ratings that two rows share is more accurate, but may not be positive
+definite.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from scipy.linalg import eigvalsh, lapack
 from .base import Array, Kernel, matrix
 
 __all__ = ["Correlation", "Precomputed"]
-
 
 _EPS = np.finfo(np.float64).eps
 
@@ -32,13 +32,13 @@ class Correlation(Kernel):
     ----------
     missing : {"pairwise", "mean"}, default="pairwise"
         ``"pairwise"`` correlates two rows over the entries both have. Each pair then has means
-        and variances of its own, and the matrix may have negative eigenvalues: pass it through
-        `repaired` before inference. ``"mean"`` puts missing entries at their row's mean: always
-        positive semi-definite, at the price of correlations drawn towards zero where little
-        is shared. Without missing entries the two agree.
+        and variances of its own, and the matrix may have negative eigenvalues, which `prepared`
+        removes. ``"mean"`` sets missing entries to their row's mean: always positive
+        semi-definite, but correlations shrink towards zero where rows share few entries.
+        Without missing entries the two agree.
     shrinkage : float in [0, 1), default=0.0
-        Correlations of different rows are multiplied by ``1 - shrinkage``. The share taken away
-        is variance that a row has to itself.
+        Correlations of different rows are multiplied by ``1 - shrinkage``. The rest is variance
+        that a row shares with no other.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Correlation(Kernel):
             raise ValueError(f"missing is {self.missing!r}; choose 'pairwise' or 'mean'.")
         if not 0 <= self.shrinkage < 1:
             raise ValueError(
-                f"shrinkage is {self.shrinkage!r}; wanted at least 0 (correlations as they "
+                f"shrinkage is {self.shrinkage!r}; it must be at least 0 (correlations as they "
                 "are) and below 1 (no correlation left)."
             )
 
@@ -77,7 +77,7 @@ class Correlation(Kernel):
         np.clip(C, -1.0, 1.0, out=C)
         C *= 1.0 - self.shrinkage
         if Y is None:
-            C = 0.5 * (C + C.T)  # a general product need not round both triangles alike
+            C = 0.5 * (C + C.T)  # a general product may round the two triangles differently
             np.fill_diagonal(C, 1.0)
         return C
 
@@ -85,14 +85,21 @@ class Correlation(Kernel):
         return np.ones(len(matrix(X)))
 
     def prepared(self, X: ArrayLike) -> Correlation:
-        return self.repaired(X)
+        """Copy of the kernel with the least shrinkage that makes it positive semi-definite.
 
-    def repaired(self, X: ArrayLike) -> Correlation:
-        """The same kernel, shrunk by as little as makes ``kernel(X)`` positive semi-definite.
+        Shrinkage moves the smallest eigenvalue ``e`` to ``(1 - shrinkage) e + shrinkage``. New
+        rows are shrunk alike, but may add negative eigenvalues; read a negative predictive
+        variance as zero.
 
-        Moving towards the identity lifts the smallest eigenvalue ``e`` to
-        ``(1 - shrinkage) e + shrinkage``. New rows are shrunk alike, but may bring negative
-        eigenvalues of their own; a predictive variance below zero then means zero.
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows of ratings.
+
+        Returns
+        -------
+        Correlation
+            ``kernel(X)`` has no negative eigenvalue but for rounding.
         """
         C = replace(self, shrinkage=0.0)(X)
         # An eigenvalue is known to about n eps times the largest, which is at most n.
@@ -149,14 +156,14 @@ class Precomputed(Kernel):
     """The input is the covariance: a Gram matrix computed elsewhere.
 
     Train on the Gram matrix of the n training items, (n, n); predict from the (m, n)
-    covariances of new items with them. In a call with two arguments the new items come first:
-    ``kernel(new, gram)`` is ``new``.
+    covariances of new items with them. In a call with two arguments the new items are the
+    first: ``kernel(new, gram)`` is ``new``.
 
     Parameters
     ----------
     diagonal : float, default=None
-        Prior variance of new items, which their rows do not tell. None is the mean of the
-        training items' (one before there are any).
+        Prior variance of new items, which their rows do not contain. By default the mean of
+        that of the training items, or 1 before fitting.
 
     Examples
     --------
@@ -185,7 +192,7 @@ class Precomputed(Kernel):
         shape = matrix(Y).shape
         if shape != (X.shape[1], X.shape[1]):
             raise ValueError(
-                f"Precomputed was called with shapes {X.shape} and {shape}; wanted the (m, n) "
+                f"Precomputed was called with shapes {X.shape} and {shape}; pass the (m, n) "
                 "covariances of new items first, then the (n, n) Gram matrix of training."
             )
         return X.copy(order="C")
@@ -194,15 +201,25 @@ class Precomputed(Kernel):
         return np.full(len(matrix(X)), 1.0 if self.diagonal is None else float(self.diagonal))
 
     def prepared(self, X: ArrayLike) -> Precomputed:
-        """With the variance of new items filled in; refuses what is no Gram matrix."""
+        """Copy of the kernel with the variance of new items set.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n)
+            Gram matrix of the training items; an error if it is not positive semi-definite.
+
+        Returns
+        -------
+        Precomputed
+            `diagonal` is the mean of the diagonal of `X` if it was None.
+        """
         K = _gram(matrix(X))
         own = float(K.diagonal().mean())
-        # Rounding in the making of a Gram matrix is some n eps of its diagonal.
-        lifted = K + 1e-8 * max(own, 0.0) * np.eye(len(K))
+        lifted = K + _TOLERANCE * max(own, 0.0) * np.eye(len(K))  # so that rounding passes
         if lapack.dpotrf(lifted, overwrite_a=1)[1] != 0:
             raise ValueError(
                 "the Gram matrix is not positive semi-definite: it has a negative eigenvalue, "
-                "so it is no covariance; check the kernel it came from, or add to its diagonal."
+                "so it is not a covariance; check its kernel, or add to its diagonal."
             )
         return self if self.diagonal is not None else replace(self, diagonal=own)
 
@@ -210,7 +227,8 @@ class Precomputed(Kernel):
         return np.full(d, np.nan)
 
 
-# What different orders of summation may leave between K_ij and K_ji, relative to the largest.
+# Entries that are sums of d products are known to d eps of the largest one. This allows for
+# d = 1e-8 / eps, some 4e7 features.
 _TOLERANCE = 1e-8
 
 

@@ -1,13 +1,13 @@
-"""Items that have features and a character of their own.
+"""Kernel of items with features and an independent effect of each item.
 
-Features rarely say all about an item. An independent effect of each, added to the function of
-the features, lets answers about an item speak for that item alone; its variance, learnt with
-the rest, says how much of the utilities the features leave unexplained.
+Features rarely explain all of an item's utility. An independent effect of each item, added to
+the function of the features, takes up the rest. Its variance is learnt with the other
+parameters.
 
-Often they leave nothing. The variance is therefore searched on a scale that is logarithmic for
-effects that matter, linear for those that do not, and reaches zero: ``log(variance +
-NEGLIGIBLE)``. On its plain logarithm zero is infinitely far away, all the way there is flat,
-and a search that has gone it on a few answers does not come back on all of them.
+Often this variance is zero. It is therefore optimised as ``log(variance + NEGLIGIBLE)``, which
+is logarithmic for effects that matter, linear for those that do not, and reaches zero. In the
+plain logarithm zero is infinitely far away and the criterion is flat near it, so an optimiser
+that went there on a few answers would not come back on all of them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from .base import BOXES, Array, Kernel, matrix, square, widened
 
 __all__ = ["NEGLIGIBLE", "PerItem"]
 
-
-#: A variance that hardly matters: effects of a tenth of the spread of the features' utility.
+#: A negligible variance: effects of a tenth where the features' utility has a spread of one.
 NEGLIGIBLE = 0.01
 
 
@@ -31,14 +30,14 @@ NEGLIGIBLE = 0.01
 class PerItem(Kernel):
     """``kernel`` of the features, plus ``variance`` where both rows are the same item.
 
-    The last column of the inputs numbers the items; a negative number is an item unlike any
-    other.
+    The last column of the inputs numbers the items; rows with a negative number are all
+    different items.
     """
 
-    # of the columns before the last. None: items without features, whose variance is one and
-    # not learnt, for the noise sets the scale
+    # Kernel of the other columns. None: items without features, whose variance is one and not
+    # learnt, because the noise sets the scale.
     kernel: Kernel | None
-    variance: float = 1.0  # of the effect that each item has of its own; not negative
+    variance: float = 1.0  # of the independent effects; not negative
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.variance < np.inf:

@@ -1,9 +1,9 @@
 """Kernels of the scaled distance between two rows: Gaussian, Matern, rational quadratic.
 
-All three are a profile of ``t = -1/2 sum_l ((x_l - x'_l) / length_scale_l)**2``, and for all
+All three are functions of ``t = -1/2 sum_l ((x_l - x'_l) / length_scale_l)**2``, and for all
 three the derivative in a log length scale is a weight, ``dk/dt``, times the squared difference
-in that feature. One pass over the lower triangle, a few rows at a time so that all stays in the
-processor's cache, therefore serves them all. Rasmussen & Williams (2006), section 4.2.
+in that feature. They share one pass over the lower triangle, a few rows at a time so that the
+block stays in the processor's cache. Rasmussen & Williams (2006), section 4.2.
 """
 
 from __future__ import annotations
@@ -23,19 +23,20 @@ from .base import Array, Kernel, matrix, square
 
 __all__ = ["Gaussian", "Matern", "RationalQuadratic", "exponentials", "symmetric"]
 
-
-_ROWS = 64  # of a block: the flat optimum between 32 and 128, for n from 500 to 4000
+_ROWS = 64  # of a block: 32 to 128 are equally fast, for n from 500 to 4000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Stationary(Kernel):
+    """A function of the scaled distance, given by its `_profile` and `_weights`."""
+
     length_scale: float | Array = 1.0
 
     learnt: ClassVar[tuple[str, ...]] = ("length_scale",)
     per_feature = "length_scale"
 
     def _profile(self, t: Array) -> Array:
-        """The kernel as a function of `t`; may overwrite it."""
+        """The kernel as a function of `t`, which it may overwrite."""
         raise NotImplementedError
 
     def _weights(self, t: Array) -> tuple[Array, ...]:
@@ -43,7 +44,7 @@ class _Stationary(Kernel):
         raise NotImplementedError
 
     def _exponents(self, Z: Array, W: Array) -> Callable[[slice, slice], Array]:
-        """Function of a block of rows and columns that gives its part of `t`, a new array."""
+        """Function of a block of rows and columns that returns its part of `t`, a new array."""
         return _by_products(Z, W)
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
@@ -85,11 +86,11 @@ class _Stationary(Kernel):
     def _contract(
         self, Z: Array, G: Array, weights: Callable[..., tuple[Array, ...]]
     ) -> tuple[Array, float]:
-        """Contract `G` with all derivatives, their weights coming band by band (or whole).
+        """Contract `G` with all derivatives, whose weights come band by band (or whole).
 
         Also returns the sum of M below.
 
-        For a length scale that is twice ``sum_ij M_ij (z_i - z_j)**2``, where M = G * dk/dt
+        For a length scale it is twice ``sum_ij M_ij (z_i - z_j)**2``, where M = G * dk/dt
         below the diagonal, or ``2 (r + c) @ z**2 - 4 z' M z`` by its row and column sums.
         The diagonal, where derivatives vanish, stays out: it would only cancel.
         """
@@ -111,12 +112,12 @@ class _Stationary(Kernel):
         return np.concatenate([shared, further]), float(c.sum())
 
     def _scaled(self, X: Array, reference: Array) -> Array:
-        """Rows of `X` in units of the length scales, seen from the centre of `reference`.
+        """Rows of `X` in units of the length scales, centred at the mean of `reference`.
 
         Two columns follow the features: half the square of each row's length, and ones.
         """
         self.check(d := X.shape[1])
-        # Read-only arrays, as memory maps and data frames give, would be compiled for again.
+        # Loops would be compiled again for read-only arrays (memory maps, data frames).
         X, reference = (np.require(x, requirements=["C", "W"]) for x in (X, reference))
         centre, scale, Z = np.zeros(d), np.full(d, self.length_scale), np.ones((len(X), d + 2))
         _scaled_rows(X, reference, centre, scale, Z)
@@ -134,8 +135,8 @@ class Gaussian(_Stationary):
     Parameters
     ----------
     length_scale : float or array of shape (d,), default=1.0
-        How far one must go along a feature to meet a new function value. A vector learns one
-        for each feature (automatic relevance determination).
+        Distance along a feature over which the function changes appreciably. With a vector,
+        one is learnt for each feature (automatic relevance determination).
 
     Examples
     --------
@@ -155,7 +156,7 @@ class Gaussian(_Stationary):
         return self._among(matrix(X), scale, mirrored=False)
 
     def _exponents(self, Z: Array, W: Array) -> Callable[[slice, slice], Array]:
-        return _by_products(Z, W, clipped=False)  # `exponentials` does that
+        return _by_products(Z, W, clipped=False)  # `exponentials` clips
 
     def _fill(self, K: Array, rows: slice, t: Array, scale: float, lower: bool) -> None:
         exponentials(t, K, rows.start, scale, lower)
@@ -185,8 +186,9 @@ class Matern(_Stationary):
     Parameters
     ----------
     length_scale : float or array of shape (d,), default=1.0
+        As for `Gaussian`.
     nu : {0.5, 1.5, 2.5}, default=2.5
-        Not learnt. The limit of large `nu` is `Gaussian`.
+        Smoothness; not learnt. The limit of large `nu` is `Gaussian`.
 
     Examples
     --------
@@ -231,7 +233,7 @@ class Matern(_Stationary):
         s = self._scaled_distance(t)
         k = np.exp(-s)
         if self.nu == 0.5:
-            # exp(-r) / r; equal rows have no difference to weigh.
+            # exp(-r) / r; for equal rows the difference that it weighs is zero.
             return (np.divide(k, s, out=np.zeros_like(s), where=s > 0),)
         k *= 3.0 if self.nu == 1.5 else (5.0 / 3.0) * (1.0 + s)
         return (k,)
@@ -239,14 +241,16 @@ class Matern(_Stationary):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RationalQuadratic(_Stationary):
-    """``k(x, x') = (1 + r**2 / (2 alpha))**-alpha``, Gaussians of many length scales mixed.
+    """``k(x, x') = (1 + r**2 / (2 alpha))**-alpha``, a mixture of Gaussians in length scale.
 
     Here ``r`` is the distance in units of the length scales. Large `alpha` gives `Gaussian`.
 
     Parameters
     ----------
     length_scale : float or array of shape (d,), default=1.0
+        As for `Gaussian`.
     alpha : float, default=1.0
+        The smaller, the wider the mixture of length scales.
 
     Examples
     --------
@@ -309,7 +313,7 @@ def _row_blocks(n: int) -> Iterator[slice]:
 @loop
 def _scaled_rows(X, reference, centre, scale, Z):
     n, d = X.shape
-    # Distances come from squares and products, whose digits a large offset would eat.
+    # Distances come from squares and products, which lose digits to a large offset.
     for i in range(len(reference)):
         for j in range(d):
             centre[j] += reference[i, j]
@@ -328,7 +332,7 @@ def _below_diagonal(G, W, M, sums):
     """M = G * W below the diagonal in a band of rows; its column sums are added to ``sums``.
 
     The band ends at the diagonal, so its shape tells where it is; ``W`` is whole or the band.
-    Whole arrays, and not slices of them, because each layout would be compiled for itself.
+    Whole arrays and not slices of them, because the loop is compiled for each memory layout.
     """
     rows, width = M.shape
     start = width - rows
@@ -359,27 +363,13 @@ def _mirror(K, start, stop):
             K[i, j] = K[j, i]
 
 
-# ----------------------------------------------------------------
-# Exponentials of many numbers that are not positive, as kernels need them.
-
-
 # exp(x) = 2**k exp(r), |r| <= log(2) / 2. Adding 1.5 * 2**52 rounds x / log(2) to a whole k and
 # leaves k in the lowest bits; log(2) is split in two so that k times the first part is exact.
 _LOG2_E = math.log2(math.e)
-
-
 _ROUND = 1.5 * 2.0**52
-
-
 _LN2_HIGH, _LN2_LOW = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
-
-
 _BIAS = 1023 << 52  # of the exponent
-
-
-_LEAST = -708.0  # the exponential of anything less is taken to be 3e-308
-
-
+_LEAST = -708.0  # taken for anything less; exp(-708) = 3e-308, the smallest normal is 2e-308
 # The next term of the series is below 5e-18.
 _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (
     1.0 / math.factorial(k) for k in range(2, 14)
@@ -392,8 +382,8 @@ def exponentials(t: Array, K: Array, start: int, scale: float, lower: bool) -> N
     Exact to the last digit but one. Exponents above zero are taken for zero; those at or above
     the diagonal of K are left out if `lower`. `t` is overwritten.
 
-    NumPy takes entries one by one where the processor has no AVX-512, in 5 ns each; these
-    loops are vectorised by the compiler for whatever there is, in 2 ns with AVX2.
+    Without AVX-512 NumPy needs 5 ns for an entry; these loops, which the compiler vectorises
+    for any processor, need 2 ns with AVX2.
     """
     _exponentials(t, K, np.empty(t.shape[1]), start, scale, lower)
 

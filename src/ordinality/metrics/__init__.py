@@ -1,18 +1,18 @@
-"""How good predictions of ordered labels are.
+"""Metrics of predictions of ordered labels.
 
 Functions of labels take ``(y_true, y_pred)``; functions of probabilities ``(y_true, proba)``
 with the columns of ``proba``, shape (n, K), in order of level. Two keywords mean the same
 everywhere. ``levels`` lists the labels, lowest first. By default the order is the one that the
 labels carry (ordered Categorical, Enum), or the numbers sorted; text without an order is
-refused, for the alphabet is hardly ever the order meant. A level that no label shows has no
-place unless it is listed: from 1 to 5 is one step if only they occur, and four with
+refused, because the alphabet is rarely the intended order. A level that does not occur counts
+only if it is listed: from 1 to 5 is one step if no other label occurs, and four with
 ``levels=[1, 2, 3, 4, 5]``.
 ``sample_weight`` counts a row that many times. A number that the data do not define, such as a
 correlation with a constant, is NaN.
 
-`pair_error` and `top_k_overlap` are of comparisons and of utilities, which are numbers.
+`pair_error` and `top_k_overlap` measure comparisons and utilities, which are numbers.
 
-`scorer` turns a name into what scikit-learn's ``scoring=`` wants, and finds the order itself.
+`scorer` makes a scorer for scikit-learn's ``scoring=``, which finds the order itself.
 `cross_val_level_proba` gives the out-of-fold probabilities that these functions take.
 """
 

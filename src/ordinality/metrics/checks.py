@@ -1,4 +1,4 @@
-"""What the metrics check before they measure: labels to ranks, probabilities, weights."""
+"""Checks of the input of metrics: labels to ranks, probabilities, weights."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def probabilities(
             f"{order.levels.tolist()} need {(true.size, order.n_levels)}; list every level in "
             "`levels`, in the order of the columns."
         )
-    # Wide enough for probabilities rounded to three digits, of up to 40 levels; cumulative
-    # probabilities, scores and percentages are further off.
+    # Rounding K probabilities to three digits moves their sum by at most K * 0.0005, which is
+    # 0.02 for K = 40. Cumulative probabilities, scores and percentages are further off.
     if not (np.all(p >= 0) and np.all(np.abs(p.sum(1) - 1) < 0.02)):
         raise ValueError(
-            "proba must hold probabilities, not negative and summing to one in each row; "
+            "proba must hold probabilities, not negative and summing to one in each row, but "
             f"entries range from {p.min():.3g} to {p.max():.3g} and sums from "
             f"{p.sum(1).min():.3g} to {p.sum(1).max():.3g}."
         )
@@ -52,7 +52,7 @@ def probabilities(
 
 
 def ordered(order: Order) -> Order:
-    """The same order, unless it is only the alphabet's."""
+    """The same order; one that is only alphabetical is an error."""
     if order.guessed:
         labels = order.levels.tolist()
         raise ValueError(
@@ -69,7 +69,7 @@ def weights(sample_weight: Any, n: int) -> Floats:
     weight = floats(sample_weight, (n,), "sample_weight")
     if np.any(weight < 0) or not 0 < weight.sum() < np.inf:
         raise ValueError(
-            "sample_weight must be finite, nowhere negative and somewhere positive; its sum is "
+            "sample_weight must be finite, not negative and not all zero, but its sum is "
             f"{weight.sum():.3g} and its smallest entry {weight.min():.3g}."
         )
     return weight
@@ -87,5 +87,5 @@ def floats(values: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
 
 
 def ratio(numerator: float, denominator: float) -> float:
-    """Quotient, or NaN where the data leave nothing to divide by."""
+    """Quotient, or NaN where the denominator is zero."""
     return float(numerator / denominator) if denominator > 0 else float("nan")

@@ -1,4 +1,4 @@
-"""Metrics of predicted labels."""
+"""Metrics of predicted labels: errors in levels, rank correlations, weighted kappas."""
 
 from __future__ import annotations
 
@@ -25,10 +25,25 @@ __all__ = [
 def mean_absolute_error(
     y_true: Any, y_pred: Any, *, levels: Any = None, sample_weight: Any = None
 ) -> float:
-    """Mean number of levels between the predicted label and the true one.
+    """Mean number of levels between the predicted label and the true label.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        True and predicted labels.
+    levels : array-like of shape (K,), default=None
+        The labels, lowest first. By default the order that they carry, or numbers sorted.
+    sample_weight : array-like of shape (n,), default=None
+        How many times each row counts; once by default.
+
+    Returns
+    -------
+    float
+        From 0, the best, to K-1.
 
     Examples
     --------
+    >>> from ordinality.metrics import mean_absolute_error
     >>> mean_absolute_error(["low", "high"], ["low", "low"], levels=["low", "mid", "high"])
     1.0
     """
@@ -39,10 +54,27 @@ def mean_absolute_error(
 def zero_one_error(
     y_true: Any, y_pred: Any, *, levels: Any = None, sample_weight: Any = None
 ) -> float:
-    """Share of wrong predictions. It needs no order, so text may come without one.
+    """Share of wrong predictions.
+
+    It needs no order, so text without one is accepted.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        True and predicted labels.
+    levels : array-like of shape (K,), default=None
+        The labels, lowest first. By default the order that they carry, or numbers sorted.
+    sample_weight : array-like of shape (n,), default=None
+        How many times each row counts; once by default.
+
+    Returns
+    -------
+    float
+        From 0, the best, to 1.
 
     Examples
     --------
+    >>> from ordinality.metrics import zero_one_error
     >>> zero_one_error([1, 2, 3, 3], [1, 2, 3, 1])
     0.25
     """
@@ -56,10 +88,25 @@ def macro_mae(
 ) -> float:
     """Mean absolute error within each true level, averaged over the levels present.
 
-    Every level counts alike, however rare (Baccianella, Esuli & Sebastiani, 2009).
+    Every level counts equally, however rare (Baccianella, Esuli & Sebastiani, 2009).
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        True and predicted labels.
+    levels : array-like of shape (K,), default=None
+        The labels, lowest first. By default the order that they carry, or numbers sorted.
+    sample_weight : array-like of shape (n,), default=None
+        How many times each row counts; once by default.
+
+    Returns
+    -------
+    float
+        From 0, the best, to K-1.
 
     Examples
     --------
+    >>> from ordinality.metrics import macro_mae
     >>> macro_mae([1, 1, 1, 3], [1, 1, 1, 2])
     0.5
     """
@@ -69,10 +116,25 @@ def macro_mae(
 def max_mae(
     y_true: Any, y_pred: Any, *, levels: Any = None, sample_weight: Any = None
 ) -> float:
-    """Mean absolute error within the true level where it is worst.
+    """Mean absolute error within the true level for which it is largest.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        True and predicted labels.
+    levels : array-like of shape (K,), default=None
+        The labels, lowest first. By default the order that they carry, or numbers sorted.
+    sample_weight : array-like of shape (n,), default=None
+        How many times each row counts; once by default.
+
+    Returns
+    -------
+    float
+        From 0, the best, to K-1.
 
     Examples
     --------
+    >>> from ordinality.metrics import max_mae
     >>> max_mae([1, 1, 1, 3], [1, 1, 1, 2])
     1.0
     """
@@ -84,8 +146,23 @@ def off_by_one_accuracy(
 ) -> float:
     """Share of predictions at most one level from the truth.
 
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        True and predicted labels.
+    levels : array-like of shape (K,), default=None
+        The labels, lowest first. By default the order that they carry, or numbers sorted.
+    sample_weight : array-like of shape (n,), default=None
+        How many times each row counts; once by default.
+
+    Returns
+    -------
+    float
+        From 0 to 1, the best.
+
     Examples
     --------
+    >>> from ordinality.metrics import off_by_one_accuracy
     >>> off_by_one_accuracy([1, 2, 3, 3], [1, 1, 2, 1])
     0.75
     """
@@ -100,8 +177,23 @@ def kendall_tau(
 
     From the K x K table of counts rather than `scipy.stats.kendalltau`, which takes no weights.
 
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        True and predicted labels.
+    levels : array-like of shape (K,), default=None
+        The labels, lowest first. By default the order that they carry, or numbers sorted.
+    sample_weight : array-like of shape (n,), default=None
+        How many times each row counts; once by default.
+
+    Returns
+    -------
+    float
+        From -1 to 1, the best; NaN if all true or all predicted levels are equal.
+
     Examples
     --------
+    >>> from ordinality.metrics import kendall_tau
     >>> kendall_tau([1, 2, 3], [1, 3, 2])
     0.3333333333333333
     """
@@ -121,18 +213,33 @@ def kendall_tau(
 def spearman(
     y_true: Any, y_pred: Any, *, levels: Any = None, sample_weight: Any = None
 ) -> float:
-    """Spearman's rank correlation between true and predicted levels, ties sharing their place.
+    """Spearman's rank correlation between true and predicted levels, with mid-ranks for ties.
 
     From the K x K table of counts rather than `scipy.stats.spearmanr`, which takes no weights.
 
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        True and predicted labels.
+    levels : array-like of shape (K,), default=None
+        The labels, lowest first. By default the order that they carry, or numbers sorted.
+    sample_weight : array-like of shape (n,), default=None
+        How many times each row counts; once by default.
+
+    Returns
+    -------
+    float
+        From -1 to 1, the best; NaN if all true or all predicted levels are equal.
+
     Examples
     --------
+    >>> from ordinality.metrics import spearman
     >>> spearman([1, 2, 3], [1, 3, 2])
     0.5
     """
     table = _table(y_true, y_pred, levels, sample_weight)
     totals = table.sum(1), table.sum(0)
-    # Middle place of each level, measured from the middle of all: its weighted mean is zero.
+    # Mid-rank of each level, measured from the middle of all: its weighted mean is zero.
     a, b = (np.cumsum(t) - t / 2 - t.sum() / 2 for t in totals)
     return ratio(a @ table @ b, np.sqrt((totals[0] @ a**2) * (totals[1] @ b**2)))
 
@@ -142,8 +249,23 @@ def linear_kappa(
 ) -> float:
     """Cohen's kappa with disagreement measured in levels.
 
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        True and predicted labels.
+    levels : array-like of shape (K,), default=None
+        The labels, lowest first. By default the order that they carry, or numbers sorted.
+    sample_weight : array-like of shape (n,), default=None
+        How many times each row counts; once by default.
+
+    Returns
+    -------
+    float
+        At most 1, the best; 0 is chance; NaN if all labels are equal.
+
     Examples
     --------
+    >>> from ordinality.metrics import linear_kappa
     >>> round(linear_kappa([1, 2, 3], [1, 2, 2]), 4)
     0.5714
     """
@@ -155,8 +277,23 @@ def quadratic_kappa(
 ) -> float:
     """Cohen's kappa with disagreement measured in squared levels.
 
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        True and predicted labels.
+    levels : array-like of shape (K,), default=None
+        The labels, lowest first. By default the order that they carry, or numbers sorted.
+    sample_weight : array-like of shape (n,), default=None
+        How many times each row counts; once by default.
+
+    Returns
+    -------
+    float
+        At most 1, the best; 0 is chance; NaN if all labels are equal.
+
     Examples
     --------
+    >>> from ordinality.metrics import quadratic_kappa
     >>> round(quadratic_kappa([1, 2, 3], [1, 2, 2]), 4)
     0.6667
     """
