@@ -19,6 +19,7 @@ from .classics import (
     load_pneumoconiosis,
     load_wine,
 )
+from .comparisons import PairSplit, label_pairs, utility_pairs
 from .discretise import chu_labels, equal_frequency, equal_length
 from .folder import (
     VARIABLE,
@@ -32,9 +33,8 @@ from .folder import (
 )
 from .inventory import FOLDERS, INVENTORY, PAPERS, Entry
 from .loading import Dataset, load
-from .pairs import PairSplit, label_pairs, utility_pairs
 from .ratings import collaborative_filtering, rating_matrix
-from .splits import Partitions, Rows, Split, fresh_partitions, partitions, standardised
+from .splits import Partitions, RowSplit, Split, fresh_partitions, partitions, standardised
 from .synthetic import (
     SmoothProblem,
     bands_2d,
@@ -56,7 +56,7 @@ __all__ = [
     "MissingDataError",
     "PairSplit",
     "Partitions",
-    "Rows",
+    "RowSplit",
     "SmoothProblem",
     "Split",
     "available",

@@ -21,7 +21,7 @@ from ordinality.datasets.reading import encode
 __all__ = [
     "KINDS",
     "Partitions",
-    "Rows",
+    "RowSplit",
     "Split",
     "fresh_partitions",
     "partitions",
@@ -56,13 +56,13 @@ class Split(NamedTuple):
     y_test: Array
 
 
-class Rows(NamedTuple):
+class RowSplit(NamedTuple):
     """Numbers of the rows to learn from and of those to be tested on.
 
     Examples
     --------
     >>> import numpy as np
-    >>> rows = Rows(np.array([2, 0]), np.array([1]))
+    >>> rows = RowSplit(np.array([2, 0]), np.array([1]))
     >>> rows.of(np.array([[5.0], [6.0], [7.0]]), np.array([1, 2, 3])).y.tolist()
     [3, 1]
     """
@@ -172,7 +172,7 @@ def partitions(name: str, kind: str, bins: int | None = None) -> Partitions:
 
 def fresh_partitions(
     n: int, train_size: int, repeats: int, seed: int, *, test_size: int | None = None
-) -> list[Rows]:
+) -> list[RowSplit]:
     """Random partitions, the same for a seed on every machine and under every NumPy.
 
     Partition number k depends on `n`, `seed` and k alone: more repeats go on where fewer
@@ -193,7 +193,7 @@ def fresh_partitions(
 
     Returns
     -------
-    list of Rows
+    list of RowSplit
         In random order, which does not matter; ``rows.of(X, y)`` is the `Split`.
 
     Examples
@@ -209,7 +209,7 @@ def fresh_partitions(
             "must be above zero, and no more together than there are."
         )
     return [
-        Rows(order[:train_size], order[train_size : train_size + rest])
+        RowSplit(order[:train_size], order[train_size : train_size + rest])
         for order in _orders(n, repeats, seed)
     ]
 
