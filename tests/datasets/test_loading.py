@@ -5,6 +5,7 @@ import pytest
 
 from ordinality import datasets
 from ordinality.datasets import Dataset
+from ordinality.datasets.loading import encoded
 
 
 def test_metric_targets_and_encoded_inputs(small_folder):
@@ -100,6 +101,27 @@ def test_weights_that_are_no_counts_are_not_spelt_out():
     found = Dataset("d", "ordinal", np.ones((1, 1)), np.ones(1), ("a",), weight=np.array([0.5]))
     with pytest.raises(ValueError, match="'d' has weights that are not whole"):
         found.repeated()
+
+
+# ---------------------------------------------------------------- encoding
+
+
+def test_text_of_two_values_becomes_one_indicator():
+    X, names = encoded({"a": np.array([1.0, np.nan, 2.0]), "d": np.array(["u", "", "v"])})
+    assert names == ("a", "d=v")
+    np.testing.assert_array_equal(X[:, 0], [1.0, np.nan, 2.0])
+    np.testing.assert_array_equal(X[:, 1], [0.0, 0.0, 1.0])  # an empty text is neither
+
+
+def test_text_of_three_values_becomes_an_indicator_for_each_in_alphabetical_order():
+    X, names = encoded({"sex": np.array(["M", "F", "I", "M"])})
+    assert names == ("sex=F", "sex=I", "sex=M")
+    np.testing.assert_array_equal(X.sum(axis=1), np.ones(4))
+
+
+def test_nominal_numbers_become_indicators():
+    columns = {"judge": np.array([10.0, 2.0, 7.0]), "score": np.array([1.0, 2.0, 3.0])}
+    assert encoded(columns, ["score"], ["judge"])[1] == ("judge=2", "judge=7", "judge=10")
 
 
 # ---------------------------------------------------------------- the published sets

@@ -114,7 +114,7 @@ def test_labels_are_left_alone_and_an_unknown_way_is_refused(split):
         ("abalone", "chu", None, "bins=None was not published for chu partitions; say 5 or 10"),
         ("abalone", "equal-frequency", 7, "bins=7 was not published"),
         ("era", "orca", 5, "bins=5 has no meaning"),
-        ("era", "chu", 5, "'era_5' is no data set of the inventory"),
+        ("era", "chu", 5, "'era_5' is not a data set of the inventory"),
     ],
 )
 def test_partitions_that_were_not_published_are_refused(name, kind, bins, message):

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ordinality.datasets.loading import Dataset
-from ordinality.datasets.reading import Table, encode, read_csv
+from .folder import read_columns
+from .loading import Columns, Dataset, encoded
 
 __all__ = [
     "CLASSICS",
@@ -138,32 +138,31 @@ def load_embedded(name: str) -> Dataset:
     >>> load_embedded("cheese")
     Dataset('cheese', ordinal: 36 rows, 4 inputs, 9 levels)
     """
-    path = embedded_path(name)
-    about, table = CLASSICS[name], read_csv(path)
-    return _comparisons(name, about, table) if about.pair[0] else _ordinal(name, about, table)
+    columns = read_columns(embedded_path(name))
+    return (_comparisons if CLASSICS[name].pair[0] else _ordinal)(name, CLASSICS[name], columns)
 
 
-def _ordinal(name: str, about: Classic, table: Table) -> Dataset:
-    inputs = encode(table, (about.target, about.count))
-    labels = table[about.target]
+def _ordinal(name: str, about: Classic, columns: Columns) -> Dataset:
+    X, names = encoded(columns, (about.target, about.count))
+    labels = columns[about.target]
     if labels.dtype.kind == "f":
         y = labels.astype(np.int64)
     else:
         y = np.array([1 + about.levels.index(label) for label in labels.tolist()])
     return Dataset(
-        name, "ordinal", inputs.X, y, inputs.names, about.levels,
-        weight=table[about.count].copy() if about.count else None,
+        name, "ordinal", X, y, names, about.levels,
+        weight=columns[about.count].copy() if about.count else None,
         description=about.about, source=about.source, licence=LICENCE,
     )  # fmt: skip
 
 
-def _comparisons(name: str, about: Classic, table: Table) -> Dataset:
-    first, second = (table[column].tolist() for column in about.pair)
+def _comparisons(name: str, about: Classic, columns: Columns) -> Dataset:
+    first, second = (columns[column].tolist() for column in about.pair)
     items = tuple(dict.fromkeys(first))
     pairs = [[items.index(a), items.index(b)] for a, b in zip(first, second, strict=True)]
     return Dataset(
         name, "comparisons", np.empty((len(items), 0)), np.ones(len(pairs), dtype=np.int64), (),
-        items=items, pairs=np.array(pairs), weight=table[about.count].copy(),
+        items=items, pairs=np.array(pairs), weight=columns[about.count].copy(),
         description=about.about, source=about.source, licence=LICENCE,
     )  # fmt: skip
 

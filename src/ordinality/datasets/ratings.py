@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinality.datasets.loading import Dataset
+from .loading import Dataset
 
 __all__ = ["collaborative_filtering", "rating_matrix"]
 

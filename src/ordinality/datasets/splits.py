@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinality.datasets.folder import find, read
-from ordinality.datasets.inventory import INVENTORY
-from ordinality.datasets.reading import encode
+from .folder import find, read
+from .inventory import INVENTORY
+from .loading import load
 
 __all__ = [
     "KINDS",
@@ -110,24 +110,22 @@ class Partitions(Sequence[Split]):
 
     def _listed(self, number: int) -> Split:
         """The file repeats the rows of every partition with their roles."""
-        table = read(self._entry)
-        inputs = [n for n in table.names if n not in ("partition", "role", "target")]
-        of_number = np.flatnonzero(table["partition"] == number)
-        train = table["role"][of_number] == "train"
+        columns = read(self._entry)
+        inputs = [columns[n] for n in columns if n not in ("partition", "role", "target")]
+        of_number = np.flatnonzero(columns["partition"] == number)
+        train = columns["role"][of_number] == "train"
         parts: list[Array] = []
         for rows in (of_number[train], of_number[~train]):
-            parts += [
-                np.column_stack([table[name][rows] for name in inputs]),
-                table["target"][rows].astype(np.int64),
-            ]
+            X = np.column_stack([column[rows] for column in inputs])
+            parts += [X, columns["target"][rows].astype(np.int64)]
         return Split(*parts)
 
     def _masked(self, number: int) -> Split:
         """The file has a mask over the rows of the metric set."""
-        table, metric = read(self._entry), read(find(f"regression/{self.name}"))
-        train = table[f"train{self.bins}_{number:02d}"] == 1
-        y = table[f"label_{self.bins}"].astype(np.int64)
-        X = encode(metric, ["target"]).X
+        columns = read(self._entry)
+        train = columns[f"train{self.bins}_{number:02d}"] == 1
+        y = columns[f"label_{self.bins}"].astype(np.int64)
+        X = load(f"regression/{self.name}").X
         return Split(X[train], y[train], X[~train], y[~train])
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from ordinality.datasets.splits import Split
+from .splits import Split
 
 __all__ = [
     "SmoothProblem",
