@@ -35,7 +35,9 @@ def test_every_level_of_an_ordinal_table_occurs(name):
 
 
 def test_an_unknown_table_is_refused_with_those_there_are():
-    with pytest.raises(ValueError, match="'win' is no table of the package; choose .*cheese"):
+    with pytest.raises(
+        ValueError, match="'win' is not a table of the package; choose .*cheese"
+    ):
         embedded_path("win")
 
 

@@ -1,9 +1,9 @@
 """Data sets: small tables of the package, the data folder, partitions and generators.
 
-*Embedded*: `load_wine`, `load_housing` and the other classics are always there. *Folder*: the
-benchmark sets of the papers are not ours to ship; `load` and `partitions` read them from
-`data_folder`, `available`, `missing` and `verify` say what it holds. *Made up*: the generators
-draw what the papers' figures show, and smooth problems of any size.
+*Embedded*: `load_wine`, `load_housing` and the other classics come with the package. *Folder*:
+the benchmark sets of the papers do not; `load` and `partitions` read them from `data_folder`,
+and `available`, `missing` and `verify` say what it holds. *Synthetic*: the generators draw what
+the papers' figures show, and smooth problems of any size.
 """
 
 from .classics import (

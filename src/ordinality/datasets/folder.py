@@ -79,7 +79,7 @@ class Check:
 
 
 def data_folder() -> Path:
-    """Return the folder of data sets, which need not exist.
+    """The folder of data sets, which need not exist.
 
     Returns
     -------
