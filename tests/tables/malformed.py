@@ -415,9 +415,9 @@ def readable() -> dict[str, Case]:
         "tabs in a CSV file": Case(text(PLAIN.replace(",", "\t")), values=good),
         "bars": Case(text(PLAIN.replace(",", "|")), values=good),
         "decimal commas": Case(text(decimal), "commas in x as decimal points", values=prices),
-        "marks of thousands": Case(
+        "thousands separators": Case(
             text('x,y\n"1,234",0\n12,1\n"1,000,000.5",1\n'),
-            "commas in x as marks of thousands",
+            "commas in x as thousands separators",
             values={"x": [1234.0, 12.0, 1000000.5]},
         ),
         "separators within quotes": Case(

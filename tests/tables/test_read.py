@@ -96,7 +96,7 @@ def test_truth_values_are_recognised(tmp_path):
         (["3,14", "2"], [3.14, 2.0]),
         (["-0,5", "+1,5e3"], [-0.5, 1500.0]),
         (["1.234,5", "10"], [1234.5, 10.0]),
-        (["1,234", "5,678"], [1.234, 5.678]),  # no marks of thousands beside semicolons
+        (["1,234", "5,678"], [1.234, 5.678]),  # no thousands separators beside semicolons
         (["3,14", "NA"], [3.14, None]),
     ],
 )

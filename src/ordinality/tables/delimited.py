@@ -1,8 +1,8 @@
-"""Delimited text: any of the usual encodings and separators, decimal commas, blank margins.
+"""Delimited text: its encoding, separator, decimal commas and blank margins.
 
-The separator is the one that cuts the first rows most evenly by the rules of quoting, so
-that neither a comma within quotes nor one within a number is taken for it. Rows are checked
-for equal length before polars reads them.
+The separator is the one that gives the first rows the most equal numbers of cells, by the rules
+of quoting: a comma within quotes or within a number is not taken for it. Rows are checked for
+equal length before polars reads them.
 """
 
 from __future__ import annotations
@@ -24,18 +24,9 @@ __all__ = ["decoded", "frame_of_text"]
 MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "#N/A"]
 
 
-SEPARATORS = ",;\t|"
-
-
-SPOKEN = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-
-
-TRIED, SAMPLE = 100, 4_000_000  # rows and characters that the separator is judged by
-
-
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+TRIED, SAMPLE = 100, 4_000_000  # rows and characters that decide on the separator
 LONGEST_CELL = 10_000_000  # characters; the csv module stops at a hundredth of it
-
-
 CONTROLS = bytes(c for c in range(32) if c not in b"\t\n\v\f\r")  # hardly ever in text
 
 
@@ -58,20 +49,14 @@ OTHERS = {
 
 
 DECIMAL_COMMA = r"^[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?$"
-
-
+THOUSANDS = r"^[+-]?(\d{1,3}(,\d{3})+|\d{1,3})(\.\d*)?$"
 # What polars takes for integers and cannot convert: beyond 128 bits, digits of other scripts.
 NO_INTEGER = r"\d{39}|[^\x00-\x7f]"
-
-
 LONG_INTEGER = r"^[+-]?\d{39,}$"
 
 
-THOUSANDS = r"^[+-]?(\d{1,3}(,\d{3})+|\d{1,3})(\.\d*)?$"
-
-
 def decoded(raw: bytes, source: str) -> tuple[str, list[str]]:
-    r"""Text of a file, whatever its encoding, and a sentence if that was a guess."""
+    """Text of a file in any usual encoding, and a sentence if the encoding was guessed."""
     what = next((what for magic, what in OTHERS.items() if raw.startswith(magic)), None)
     if what is not None:
         raise TableError(f"{source} is {what}.")
@@ -82,7 +67,13 @@ def decoded(raw: bytes, source: str) -> tuple[str, list[str]]:
         (codecs.BOM_UTF16_BE, "utf-16"),
     ):
         if raw.startswith(mark):
-            return _marked(raw, encoding, source), []
+            try:
+                return raw.decode(encoding), []
+            except UnicodeDecodeError as problem:
+                raise TableError(
+                    f"{source} is marked as {encoding.upper().removesuffix('-SIG')} but is "
+                    f"truncated or corrupt at byte {problem.start:,}; save it as UTF-8."
+                ) from None
     controls = len(raw) - len(raw.translate(None, CONTROLS))
     if b"\0" in raw or controls > len(raw) / 100:
         raise TableError(
@@ -95,33 +86,23 @@ def decoded(raw: bytes, source: str) -> tuple[str, list[str]]:
         note = f"{source} is not UTF-8 text; it was read as Windows-1252 (Western European)."
     try:
         return raw.decode("cp1252"), [note]
-    except UnicodeDecodeError:  # five bytes mean nothing there, and something here
+    except UnicodeDecodeError:  # five bytes are undefined in Windows-1252, none in Latin-1
         return raw.decode("latin-1"), [note.replace("Windows-1252", "Latin-1")]
 
 
-def _marked(raw: bytes, encoding: str, source: str) -> str:
-    try:
-        return raw.decode(encoding)
-    except UnicodeDecodeError as problem:
-        raise TableError(
-            f"{source} is marked as {encoding.upper().removesuffix('-SIG')} but is truncated "
-            f"or corrupt at byte {problem.start:,}; save it as UTF-8."
-        ) from None
-
-
 def frame_of_text(text: str, source: str, separator: str = "") -> tuple[Any, list[str]]:
-    r"""A polars frame of delimited text, and sentences on what was guessed."""
+    """A polars frame of delimited text, and sentences on what was guessed."""
     separator = separator or _separator(text)
     header, body, quote = _plain_text(text, separator) or _quoted_text(text, separator, source)
     _refuse_names(header, source)
-    return _settled(_table_of_rows(header, body, separator, quote), separator)
+    return _numbers_in_text(_parsed(header, body, separator, quote), separator)
 
 
-def _table_of_rows(header: list[str], body: str, separator: str, quote: str | None) -> Any:
+def _parsed(header: list[str], body: str, separator: str, quote: str | None) -> Any:
     """A polars frame of rows of equal length, each column with the type of all its cells."""
     import polars
 
-    # A first line of our own: polars unpacks text that begins with "x^", as zlib streams may.
+    # With a first line c0,c1,...: polars unpacks text that begins with "x^" as a zlib stream.
     names = [f"c{j}" for j in range(len(header))]
     content = f"{separator.join(names)}\n{body}".encode()
 
@@ -134,7 +115,7 @@ def _table_of_rows(header: list[str], body: str, separator: str, quote: str | No
         # Types are inferred from all rows: "12" may be followed by "12a" far below.
         frame = parsed(infer_schema_length=None)
     except polars.exceptions.ComputeError:
-        # Such columns stay text here; `_settled` makes floats of them where it can.
+        # Such columns stay text here; `_numbers_in_text` makes floats of them where it can.
         text = parsed(infer_schema=False)
         odd = [name for name in names if text[name].str.contains(NO_INTEGER).any()]
         types = dict.fromkeys(odd or names, polars.String)
@@ -145,29 +126,24 @@ def _table_of_rows(header: list[str], body: str, separator: str, quote: str | No
 
 def _plain_text(text: str, separator: str) -> tuple[list[str], str, None] | None:
     """Header and body of text without quotes and with lines of equal length, or None."""
-    if '"' in text or f"{separator} " in text:
+    if '"' in text or f"{separator} " in text or not text.strip():
         return None
-    lines = [
-        line for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line
-    ]
-    cuts = lines[0].count(separator)
-    header = [name.strip() for name in lines[0].split(separator)]
-    if not all(header) or any(line.count(separator) != cuts for line in lines):
+    first, *lines = filter(None, text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
+    header = [name.strip() for name in first.split(separator)]
+    if not all(header) or any(line.count(separator) != len(header) - 1 for line in lines):
         return None
-    if len(lines) < 2 or not lines[-1].strip(separator + " "):
+    if not lines or not lines[-1].strip(separator + " "):
         return None
-    return header, "\n".join(lines[1:]), None
+    return header, "\n".join(lines), None
 
 
 def _quoted_text(text: str, separator: str, source: str) -> tuple[list[str], str, str]:
-    """Header and body of any text, checked and written again with the fewest quotes."""
+    """Header and body of any text, checked and rewritten with the fewest quotes."""
     rows = _rows(text, separator, source)
     if not rows:
         raise TableError(f"{source} is empty; expected a line of column names.")
     header = [name.strip() for name in rows[0][1]]
-    cells = _even(rows, header, separator, source)
-    if not cells:
-        raise TableError(f"{source} names columns but has no rows; add the data below them.")
+    cells = _of_equal_length(rows, header, separator, source)
     header, cells = _without_margin(header, cells)
     body = io.StringIO()
     csv.writer(body, delimiter=separator, lineterminator="\n").writerows(cells)
@@ -179,7 +155,7 @@ def _quoted_text(text: str, separator: str, source: str) -> tuple[list[str], str
 
 @contextmanager
 def _reader(text: str, separator: str, strict: bool) -> Iterator[Any]:
-    """A reader of rows of long cells; the limit of the csv module is for the whole process."""
+    """A CSV reader of long cells; the limit of the csv module is for the whole process."""
     limit = csv.field_size_limit(LONGEST_CELL)
     lines = io.StringIO(text, newline="")
     try:
@@ -189,7 +165,7 @@ def _reader(text: str, separator: str, strict: bool) -> Iterator[Any]:
 
 
 def _separator(text: str) -> str:
-    """The separator that cuts the first rows most evenly, then into most cells."""
+    """The separator that cuts most of the first rows into equally many cells, then the most."""
     sample = text[:SAMPLE]
 
     def evenness(separator: str) -> tuple[bool, float, int]:
@@ -207,7 +183,7 @@ def _separator(text: str) -> str:
 
 
 def _rows(text: str, separator: str, source: str) -> list[tuple[int, list[str]]]:
-    """Rows that hold anything, each with the line it begins in."""
+    """Rows that are not blank, each with the line it begins in."""
     rows, line = [], 1
     try:
         with _reader(text, separator, strict=True) as reader:
@@ -223,18 +199,18 @@ def _rows(text: str, separator: str, source: str) -> list[tuple[int, list[str]]]
 
 
 def _misquoted(problem: str, line: int, separator: str, source: str) -> TableError:
-    """What is wrong with the quotation marks of the row that begins in a line."""
+    """The error for wrong quotation marks in the row that begins in a line."""
     if "end of data" in problem or "field limit" in problem:
         what = f"opens a quotation mark in line {line} that is never closed"
     else:
         what = (
             f"has text after a closing quotation mark in line {line}, where "
-            f"{SPOKEN[separator]} were expected"
+            f"{SEPARATORS[separator]} were expected"
         )
     return TableError(f'{source} {what}; a quotation mark within a cell is written twice, "".')
 
 
-def _even(
+def _of_equal_length(
     rows: list[tuple[int, list[str]]], header: list[str], separator: str, source: str
 ) -> list[list[str]]:
     """The rows below the header, all as long as it is."""
@@ -244,11 +220,11 @@ def _even(
         if len(row) > width and not any(cell.strip() for cell in row[width:]):
             row = row[:width]
         if len(row) != width:
-            cure = "more" if len(row) > width else "fewer"
+            more = "more" if len(row) > width else "fewer"
             raise TableError(
-                f"{source} has {counted(len(row), 'cell')} in line {line}, {cure} than the "
+                f"{source} has {counted(len(row), 'cell')} in line {line}, {more} than the "
                 f"{counted(width, 'column')} that line {rows[0][0]} names (separated by "
-                f"{SPOKEN[separator]}); correct that line."
+                f"{SEPARATORS[separator]}); correct that line."
             )
         cells.append(row)
     return cells
@@ -267,7 +243,7 @@ def _without_margin(
 
 
 def _refuse_names(header: list[str], source: str) -> None:
-    """One column may lack a name, row numbers mostly; no two may share theirs."""
+    """Refuse two columns without a name or of one name; row numbers often have none."""
     unnamed = [j + 1 for j, name in enumerate(header) if not name]
     if len(unnamed) > 1:
         raise TableError(
@@ -284,8 +260,8 @@ def _refuse_names(header: list[str], source: str) -> None:
 # ---------------------------------------------------------------- cells
 
 
-def _settled(frame: Any, separator: str) -> tuple[Any, list[str]]:
-    """Text that is missing or numbers after all: blanks around it, commas within it."""
+def _numbers_in_text(frame: Any, separator: str) -> tuple[Any, list[str]]:
+    """The frame with text as numbers or missing where only blanks or commas hid that."""
     import polars
 
     text = [name for name, dtype in frame.schema.items() if dtype == polars.String]
@@ -293,7 +269,7 @@ def _settled(frame: Any, separator: str) -> tuple[Any, list[str]]:
     frame = frame.with_columns(
         polars.when(~bare.is_in(MISSING)).then(polars.col(*text)) if text else []
     )
-    styles: dict[str, list[str]] = {"decimal points": [], "marks of thousands": []}
+    styles: dict[str, list[str]] = {"decimal points": [], "thousands separators": []}
     rounded: list[str] = []
     for name in text:
         cells = frame[name].str.strip_chars()
@@ -302,9 +278,13 @@ def _settled(frame: Any, separator: str) -> tuple[Any, list[str]]:
             frame = frame.with_columns(cells.cast(float).alias(name))
             if known.str.contains(LONG_INTEGER).any():
                 rounded.append(name)
-        elif style := _style(known, separator):
+        elif style := _comma_style(known, separator):
             styles[style].append(name)
-            frame = frame.with_columns(_plain(cells, style).alias(name))
+            if style == "decimal points":
+                cells = cells.str.replace_all(".", "", literal=True)
+                cells = cells.str.replace(",", ".", literal=True)
+            cells = cells.str.replace_all(",", "", literal=True)
+            frame = frame.with_columns(cells.cast(float).alias(name))
     notes = [
         f"Read the commas in {listed(names)} as {style}."
         for style, names in styles.items()
@@ -315,17 +295,11 @@ def _settled(frame: Any, separator: str) -> tuple[Any, list[str]]:
     return frame, notes
 
 
-def _style(known: Any, separator: str) -> str:
-    """What commas within the cells of a column are, if all of it is numbers then."""
+def _comma_style(known: Any, separator: str) -> str:
+    """What the commas within cells are, if all cells are numbers then; else nothing."""
     if not known.str.contains(",", literal=True).any():
         return ""
-    # Where commas part the cells, one within a cell was put there in the other sense.
+    # Where commas separate the cells, one within a cell is not a decimal point.
     if separator == "," and known.str.contains(THOUSANDS).all():
-        return "marks of thousands"
+        return "thousands separators"
     return "decimal points" if known.str.contains(DECIMAL_COMMA).all() else ""
-
-
-def _plain(cells: Any, style: str) -> Any:
-    if style == "decimal points":
-        cells = cells.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
-    return cells.str.replace_all(",", "", literal=True).cast(float)

@@ -1,8 +1,11 @@
-"""Read data files: CSV, Parquet, Arrow and JSON lines, plain or compressed with gzip.
+"""Reading data files: CSV, Parquet, Arrow and JSON lines, plain or compressed with gzip.
 
-The suffix names the format, and the first bytes may contradict it. Files are read by polars,
-which is imported with the first file. What cannot be read is refused in one sentence that says
-where the problem is.
+The suffix names the format, and the first bytes must agree with it. Files are read by polars,
+which is imported with the first file. A file that cannot be read is refused in one sentence
+that says where the problem is.
+
+A gzip file of one megabyte can hold a gigabyte of zeros, and a Parquet file of one kilobyte a
+billion equal rows. Both are refused before the memory is taken.
 """
 
 from __future__ import annotations
@@ -29,15 +32,7 @@ from ordinality._text import nested_deeper
 from .delimited import decoded, frame_of_text
 from .frames import Table, TableError, nearest
 
-__all__ = [
-    "GZIP",
-    "need_polars",
-    "read",
-    "refuse_size",
-    "unpacked",
-    "without_panic_text",
-]
-
+__all__ = ["FORMATS", "format_suffix", "need_polars", "read", "unpacked", "without_panic_text"]
 
 # Suffix -> kind of file.
 FORMATS = {
@@ -50,18 +45,16 @@ FORMATS = {
     ".jsonl": "lines",
     ".ndjson": "lines",
 }
-
-
 SHEETS = {".xlsx", ".xls", ".xlsm", ".ods", ".numbers"}
-
-
-PARQUET, ARROW = b"PAR1", b"ARROW1"
-
-
+PARQUET, ARROW, GZIP = b"PAR1", b"ARROW1", b"\x1f\x8b"  # first bytes
 CELL = 8  # bytes of a number in memory
+NESTED = 32  # levels of lists and objects within one line of JSON; deeper ones are refused
 
-
-NESTED = 32  # levels of lists and objects within one line of JSON; deeper ones are no table
+VARIABLE = "ORDINALITY_MAX_UNPACKED"
+MAX_UNPACKED = 2 * 2**30  # bytes; reading a table takes several times its size in memory
+MAX_RATIO = 200  # text tables compress 3 to 30 times; gzip reaches 1032 on equal bytes
+RATIO_FROM = 64 * 2**20  # bytes; what unpacks to less is harmless at any ratio
+PIECE = 2**20  # bytes unpacked at a time
 
 
 def read(path: str | Path) -> Table:
@@ -72,20 +65,20 @@ def read(path: str | Path) -> Table:
     path : str or Path
         A ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.feather``, ``.ipc``, ``.jsonl`` or
         ``.ndjson`` file, also with ``.gz`` appended; or ``"-"`` for standard input, whose
-        format is recognised. Text may be in any of the usual encodings and separated by commas,
+        format is detected. Text may be in any of the usual encodings and separated by commas,
         semicolons, tabs or bars; with the latter three, commas may be decimal points.
         Compressed files may unpack to at most 2 GiB and 200 times their size; the environment
-        variable ``ORDINALITY_MAX_UNPACKED`` states another number of bytes.
+        variable ``ORDINALITY_MAX_UNPACKED`` sets another number of bytes.
 
     Returns
     -------
     Table
-        At least one column and one row; its notes say what was guessed.
+        Table with at least one column and one row; its notes say what was guessed.
 
     Raises
     ------
     TableError
-        When there is no such file, or it does not hold a table in that format.
+        If the file does not exist or does not hold a table in that format.
 
     Examples
     --------
@@ -100,11 +93,9 @@ def read(path: str | Path) -> Table:
     if not raw.strip():
         raise TableError(f"{source} is empty; expected a table with a line of column names.")
     need_polars()
-    kind = FORMATS[suffix] if suffix else _recognised(raw)
+    kind = FORMATS[suffix] if suffix else _detected(raw)
     if kind == "text":
         text, notes = decoded(raw, source)
-        if not text.strip():
-            raise TableError(f"{source} is empty; expected a line of column names.")
         native, more = frame_of_text(text, source, "\t" if suffix == ".tsv" else "")
         notes += more
     elif kind == "lines":
@@ -117,16 +108,13 @@ def read(path: str | Path) -> Table:
     return Table(frame, source, tuple(notes))
 
 
-# ---------------------------------------------------------------- bytes
-
-
 def _contents(path: str | Path) -> tuple[bytes, str, str]:
     """The bytes of a file, unpacked, with the suffix that names its format and its name."""
     if str(path) == "-":
         raw = sys.stdin.buffer.read()
         return unpacked(raw, "standard input"), "", "standard input"
     path = Path(path)
-    # A file name may hold bytes that are no text; a source is printed and stored as UTF-8.
+    # A file name may hold bytes that are not text; a source is printed and stored as UTF-8.
     source = str(path).encode("utf-8", "backslashreplace").decode()
     try:
         suffix = _suffix(path, source)
@@ -151,8 +139,7 @@ def _suffix(path: Path, source: str) -> str:
         beside = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         hint = nearest(path.name, beside) or "check the path."
         raise TableError(f"There is no file {source}; {hint}")
-    zipped = path.suffix.lower() == ".gz"
-    suffix = Path(path.stem if zipped else path.name).suffix.lower()
+    suffix = format_suffix(path)
     if suffix in SHEETS:
         raise TableError(f"{source} is a spreadsheet; save the sheet with the table as CSV.")
     if suffix == ".json":
@@ -167,7 +154,12 @@ def _suffix(path: Path, source: str) -> str:
     return suffix
 
 
-def _recognised(raw: bytes) -> str:
+def format_suffix(path: Path) -> str:
+    """The suffix that names the format, in lower case, without ``.gz``."""
+    return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
+
+
+def _detected(raw: bytes) -> str:
     """Kind of a file that has no name."""
     if raw.startswith(PARQUET):
         return "parquet"
@@ -177,12 +169,12 @@ def _recognised(raw: bytes) -> str:
 
 
 def need_polars() -> None:
-    """Say what to install where polars is missing."""
+    """Refuse with the command that installs polars if it is missing."""
     try:
         import polars  # noqa: F401
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
-            "Reading data files needs polars, which is not installed; "
+            "Data files are read and written with polars, which is not installed; "
             'type: pip install "ordinality[cli]"'
         ) from None
 
@@ -192,7 +184,13 @@ def need_polars() -> None:
 
 def _binary(raw: bytes, kind: str, suffix: str, source: str) -> Any:
     """A polars frame of a Parquet or an Arrow file."""
-    magic, name = (PARQUET, "Parquet") if kind == "parquet" else (ARROW, "Arrow")
+    import polars
+
+    magic, name, scan, read_all = (
+        (PARQUET, "Parquet", polars.scan_parquet, polars.read_parquet)
+        if kind == "parquet"
+        else (ARROW, "Arrow", polars.scan_ipc, polars.read_ipc)
+    )
     if not raw.startswith(magic):
         raise TableError(
             f"{source} cannot be read as {suffix}: it does not begin as {name} files do; give "
@@ -202,32 +200,19 @@ def _binary(raw: bytes, kind: str, suffix: str, source: str) -> Any:
         f"{source} cannot be read as {suffix}: the {name} file is truncated or corrupt; write "
         "or download it again."
     )
-    if not raw.endswith(magic):  # both formats begin and end alike
+    if not raw.endswith(magic):  # both formats begin and end with it
         raise broken
     try:
         with without_panic_text():
-            return _frame(raw, kind, source)
-    except TableError:
+            lazy = scan(io.BytesIO(raw))
+            rows = lazy.select(polars.len()).collect().item()  # from the footer alone
+            _refuse_size(CELL * rows * len(lazy.collect_schema()), source)
+            return read_all(io.BytesIO(raw))
+    except (TableError, KeyboardInterrupt, SystemExit, MemoryError):
         raise
     # Damage raises any of polars' errors, or a panic of its core, which is not an Exception.
-    except BaseException as problem:
-        if isinstance(problem, KeyboardInterrupt | SystemExit | MemoryError):
-            raise
+    except BaseException:
         raise broken from None
-
-
-def _frame(raw: bytes, kind: str, source: str) -> Any:
-    import polars
-
-    scan, read_all = (
-        (polars.scan_parquet, polars.read_parquet)
-        if kind == "parquet"
-        else (polars.scan_ipc, polars.read_ipc)
-    )
-    lazy = scan(io.BytesIO(raw))
-    rows = lazy.select(polars.len()).collect().item()  # from the footer alone
-    refuse_size(CELL * rows * len(lazy.collect_schema()), source)
-    return read_all(io.BytesIO(raw))
 
 
 def _json_lines(raw: bytes, source: str) -> tuple[Any, list[str]]:
@@ -289,7 +274,7 @@ def _refuse_surrogates(row: dict[str, Any], number: int, source: str) -> None:
 
 
 def _series(name: str, cells: list[Any]) -> Any:
-    """A polars column of what JSON holds; numbers among words become words, as in CSV."""
+    """A polars column of JSON values; numbers among words become words, as in CSV."""
     import polars
 
     kinds = {type(cell) for cell in cells if cell is not None}
@@ -303,29 +288,7 @@ def _series(name: str, cells: list[Any]) -> Any:
         return polars.Series(name, [str(cell) for cell in cells], dtype=polars.Object)
 
 
-# ----------------------------------------------------------------
-# Compressed tables: gzip, unpacked in pieces and only up to a limit.
-#
-# A gzip file of one megabyte can hold a gigabyte of zeros, and a Parquet file of one kilobyte
-# a billion equal rows. Both are refused before the memory is taken.
-
-
-GZIP = b"\x1f\x8b"
-
-
-VARIABLE = "ORDINALITY_MAX_UNPACKED"
-
-
-MAX_UNPACKED = 2 * 2**30  # bytes; reading a table takes several times its size in memory
-
-
-MAX_RATIO = 200  # text tables compress 3 to 30 times; gzip reaches 1032 on equal bytes
-
-
-RATIO_FROM = 64 * 2**20  # bytes; what unpacks to less is harmless at any ratio
-
-
-PIECE = 2**20
+# ---------------------------------------------------------------- compressed files
 
 
 def unpacked(raw: bytes, source: str) -> bytes:
@@ -338,7 +301,7 @@ def unpacked(raw: bytes, source: str) -> bytes:
             while piece := file.read(PIECE):
                 pieces.append(piece)
                 size += len(piece)
-                refuse_size(size, source, packed=packed.tell())
+                _refuse_size(size, source, packed=packed.tell())
     except (EOFError, zlib.error, OSError):
         raise TableError(
             f"{source} is truncated or corrupt (gzip); download or compress it again."
@@ -346,16 +309,17 @@ def unpacked(raw: bytes, source: str) -> bytes:
     return b"".join(pieces)
 
 
-def refuse_size(size: int, source: str, packed: int | None = None) -> None:
-    """Refuse a table that takes `size` bytes unpacked, if it is too large to be meant.
+def _refuse_size(size: int, source: str, packed: int | None = None) -> None:
+    """Refuse a table that takes more bytes unpacked than the limit.
 
-    `packed` is how many bytes of the file it took, where the ratio of the two says something:
-    Parquet and Arrow store repeated values at any ratio.
+    `packed` is how many bytes of the file it took, if their ratio is limited too: Parquet and
+    Arrow store repeated values at any ratio.
     """
-    limit = _stated_limit()
-    if size > (MAX_UNPACKED if limit is None else limit):
-        what = f"more than {_bytes(limit or MAX_UNPACKED)}"
-    elif limit is None and packed and size > max(RATIO_FROM, MAX_RATIO * packed):
+    stated = _stated_limit()
+    limit = MAX_UNPACKED if stated is None else stated
+    if size > limit:
+        what = f"more than {_bytes(limit)}"
+    elif stated is None and packed and size > max(RATIO_FROM, MAX_RATIO * packed):
         what = f"more than {MAX_RATIO} times its compressed size"
     else:
         return
@@ -366,7 +330,7 @@ def refuse_size(size: int, source: str, packed: int | None = None) -> None:
 
 
 def _stated_limit() -> int | None:
-    """The limit that the environment states, or None."""
+    """The limit set in the environment, or None."""
     stated = os.environ.get(VARIABLE, "")
     if not stated:
         return None
@@ -375,22 +339,20 @@ def _stated_limit() -> int | None:
     return int(stated)
 
 
-def _bytes(size: int) -> str:
-    """A number of bytes in a unit that suits it."""
+def _bytes(size: float) -> str:
+    """A number of bytes in a readable unit."""
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}"
-        size = round(size / 1000, 1)  # type: ignore[assignment]
+        size = round(size / 1000, 1)
     return f"{size:.1f} GB"
 
 
-# ----------------------------------------------------------------
-# Panics of polars: an error in Rust that also writes a backtrace to stderr.
-#
-# The text goes straight to file descriptor 2, past ``sys.stderr``. So the descriptor points to
-# a temporary file during the call; what is not the text of a panic is written to stderr
-# afterwards.
+# ---------------------------------------------------------------- panics of polars
 
+# Damage in a file can be an error in Rust, which writes a backtrace to file descriptor 2, past
+# ``sys.stderr``. So the descriptor points to a temporary file during the call; what is not the
+# text of a panic is written to stderr afterwards.
 
 # "thread 'name' (id) panicked at file.rs:1:2:", a message, and mostly a backtrace with a note.
 PANIC = re.compile(
@@ -398,11 +360,7 @@ PANIC = re.compile(
     rb".*?(?:note: [^\n]*RUST_BACKTRACE[^\n]*\n|(?=\n?thread '[^\n]*panicked at )|\Z)",
     re.DOTALL,
 )
-
-
-WAIT, STEPS = 0.01, 20  # seconds; other threads of polars may still be writing their panics
-
-
+WAIT, STEPS = 0.01, 20  # seconds, times: other threads of polars may still be writing
 _one_at_a_time = threading.Lock()  # the descriptor belongs to the whole process
 
 

@@ -1,4 +1,4 @@
-"""Write columns to data files, in the formats that are read.
+"""Writing columns to data files, in the formats that `read` reads.
 
 A file is written under another name in the same folder and then moved into place, so that
 nobody reads half a file, and a full disk leaves the old file as it was.
@@ -16,7 +16,7 @@ from typing import Any
 from ordinality._files import put
 
 from .frames import TableError, listed
-from .read import FORMATS, need_polars
+from .read import FORMATS, format_suffix, need_polars
 
 __all__ = ["formula_cells", "write"]
 
@@ -49,7 +49,8 @@ def write(
     Raises
     ------
     TableError
-        When there is such a file and ``force`` is not set, or no such folder or format.
+        If the file exists and ``force`` is not set, or the folder does not exist, or the
+        format cannot be written.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def write(
 
 
 def formula_cells(columns: Mapping[str, Sequence[Any] | Any]) -> int:
-    """How many texts a spreadsheet would take for a formula, the names of columns included.
+    """Number of texts that a spreadsheet would take for a formula, column names included.
 
     These begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return, and are not
     numbers. A formula can send the other cells of a sheet elsewhere when the file is opened.
@@ -94,6 +95,7 @@ def formula_cells(columns: Mapping[str, Sequence[Any] | Any]) -> int:
     Returns
     -------
     int
+        Number of cells and column names.
 
     Examples
     --------
@@ -138,8 +140,7 @@ def _safe(frame: Any) -> Any:
 
 def _writable(path: Path, force: bool) -> str:
     """The suffix that names the format of a file that may be written."""
-    zipped = path.suffix.lower() == ".gz"
-    suffix = Path(path.stem if zipped else path.name).suffix.lower()
+    suffix = format_suffix(path)
     if path.is_dir():
         raise TableError(f"{path} is a folder; name a file in it.")
     if suffix not in FORMATS:
@@ -191,5 +192,5 @@ def _put(path: Path, content: bytes) -> None:
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise TableError(
-            f"{path} cannot be written ({reason}); choose another folder or solve this."
+            f"{path} cannot be written ({reason}); correct this or choose another folder."
         ) from None
