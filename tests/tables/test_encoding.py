@@ -165,18 +165,21 @@ def test_new_rows_are_taken_whatever_else_is_beside_them(task, table):
         ({"city": ["Oslo"]}, ""),
         (
             {"city": ["Graz", "Graz"]},
-            "city: 2 rows hold 'Graz', not seen in training; taken as none of the known.",
+            "city: 2 rows hold 'Graz', not seen in training; encoded as none of the known.",
         ),
-        ({"temp": ["hot"]}, "temp: 1 row holds 'hot', not seen in training; taken as 'cold'."),
+        (
+            {"temp": ["hot"]},
+            "temp: 1 row holds 'hot', not seen in training; encoded as 'cold'.",
+        ),
         (
             {"temp": [None, "warm"]},
-            "temp: 1 row holds no value, not seen in training; taken as 'cold'.",
+            "temp: 1 row holds no value, not seen in training; encoded as 'cold'.",
         ),
         ({"age": [None, 3.0]}, ""),
         (
             {"member": [None, True]},
-            "member: 1 row without a value, which no training row was; the median of those "
-            "stands in.",
+            "member: 1 row without a value, which no training row was; replaced by the median "
+            "of training.",
         ),
     ],
 )
@@ -205,7 +208,7 @@ def test_an_unknown_value_is_one_of_the_rare_where_there_are_such():
     found, notes = taken(task, pl.DataFrame({"city": ["Graz"]}))
     assert found["city = other"] == [1.0]
     assert notes == (
-        "city: 1 row holds 'Graz', not seen in training; taken as one of the rare.",
+        "city: 1 row holds 'Graz', not seen in training; encoded as one of the rare.",
     )
 
 
@@ -223,7 +226,7 @@ def test_odd_cells_that_training_would_have_forgiven_are_forgiven(table):
     task = features_and_target(made, "y")
     found, notes = taken(task, made.frame.to_native())
     assert found["cost missing"][-1] == 1
-    assert notes == ("cost: 1 row without a number ('n.a.'), taken as missing.",)
+    assert notes == ("cost: 1 row without a number ('n.a.'), read as missing.",)
 
 
 @pytest.mark.parametrize(
@@ -231,9 +234,9 @@ def test_odd_cells_that_training_would_have_forgiven_are_forgiven(table):
     [
         ({"age": None}, "has no column 'age'; it has"),
         ({"age": None, "Age ": [40.0]}, "has no column 'age'; did you mean 'Age '?"),
-        ({"age": ["forty"]}, "age holds 'forty' in row 1, where numbers were learnt from"),
+        ({"age": ["forty"]}, "age holds 'forty' in row 1, but numbers in training"),
         ({"age": [np.inf]}, "age is infinite in row 1"),
-        ({"age": [[1, 2]]}, r"age holds List\(.*\) values; numbers were learnt from"),
+        ({"age": [[1, 2]]}, r"age holds List\(.*\) values, but numbers in training"),
     ],
 )
 def test_rows_that_cannot_be_taken_are_refused(changes, message, task):

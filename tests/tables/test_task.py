@@ -69,8 +69,9 @@ def test_missing_cells_are_filled_in_and_marked(table):
         "c missing": [0, 1, 0, 0, 0, 0],
     }
     assert task.notes == (
-        "Cells are missing in a (2 rows), b (1 row); medians stand in, and columns mark where.",
-        "c is missing in 1 row, which is a category of its own.",
+        "Cells are missing in a (2 rows), b (1 row); replaced by medians, and columns mark "
+        "where.",
+        "c is missing in 1 row; missing is one of its categories.",
         "Encoded c as 3 categories.",
     )
     assert nw.from_native(task.frame)["c"].is_null().to_list() == [False, True] + [False] * 4
@@ -89,16 +90,14 @@ def test_of_very_many_categories_the_rare_ones_are_one(table):
     assert len(found) == 1 + 50
     assert sum(found["city = other"]) == 16  # four of the twenty rare ones fill the 49 up
     assert task.notes == (
-        "Encoded city as its 49 commonest categories, and the others of 65 as one.",
+        "Encoded city as its 49 most frequent categories, and the others of 65 as one.",
     )
 
 
 def test_text_that_is_nearly_all_numbers_is_numbers(table):
     cells = [str(i) for i in range(39)] + ["n.a."]
     task = features_and_target(many(table, cost=cells), "y")
-    assert task.notes == (
-        "cost is taken as numbers; 1 cell that is none counts as missing ('n.a.').",
-    )
+    assert task.notes == ("cost is read as numbers; 1 other cell counts as missing ('n.a.').",)
     found = encoded(task)
     assert found["cost"][-1] == 19.0
     assert found["cost missing"] == [0.0] * 39 + [1.0]
@@ -108,12 +107,12 @@ def test_text_that_is_partly_numbers_is_categories_and_that_is_said(table):
     task = features_and_target(many(table, doors=["2", "3", "4", "5more"] * 10), "y")
     assert [*encoded(task)][1:] == ["doors = 2", "doors = 3", "doors = 4", "doors = 5more"]
     assert task.notes[0] == (
-        "doors is taken as categories, because some cells are no numbers: '5more'."
+        "doors is read as categories, because some cells are not numbers: '5more'."
     )
     cells = [str(i) if i % 10 else "n.a." for i in range(40)]
     task = features_and_target(many(table, cost=cells), "y")
     assert task.notes == (
-        "Left out cost, which would be numbers but for 'n.a.'; mend or empty these cells.",
+        "Left out cost, which is numbers except for 'n.a.'; correct or empty these cells.",
     )
 
 

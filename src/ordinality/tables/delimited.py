@@ -265,10 +265,9 @@ def _numbers_in_text(frame: Any, separator: str) -> tuple[Any, list[str]]:
     import polars
 
     text = [name for name, dtype in frame.schema.items() if dtype == polars.String]
-    bare = polars.col(*text).str.strip_chars() if text else polars.lit(0)
-    frame = frame.with_columns(
-        polars.when(~bare.is_in(MISSING)).then(polars.col(*text)) if text else []
-    )
+    if text:
+        missing = polars.col(*text).str.strip_chars().is_in(MISSING)
+        frame = frame.with_columns(polars.when(~missing).then(polars.col(*text)))
     styles: dict[str, list[str]] = {"decimal points": [], "thousands separators": []}
     rounded: list[str] = []
     for name in text:
@@ -299,7 +298,7 @@ def _comma_style(known: Any, separator: str) -> str:
     """What the commas within cells are, if all cells are numbers then; else nothing."""
     if not known.str.contains(",", literal=True).any():
         return ""
-    # Where commas separate the cells, one within a cell is not a decimal point.
+    # Where commas separate the cells, decimal points are not commas if that is possible.
     if separator == "," and known.str.contains(THOUSANDS).all():
         return "thousands separators"
     return "decimal points" if known.str.contains(DECIMAL_COMMA).all() else ""
