@@ -54,7 +54,7 @@ def test_counts_add_up_to_the_published_totals(name, total):
     assert load_embedded(name).weight.sum() == total
 
 
-def test_counts_spelt_out_have_a_row_for_each_case():
+def test_repeated_counts_have_a_row_for_each_case():
     cheese = datasets.load_cheese().repeated()
     assert cheese.X.shape == (208, 4)
     assert np.bincount(cheese.y[cheese.X[:, 3] == 1])[1:].tolist() == [

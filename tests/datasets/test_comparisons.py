@@ -20,7 +20,7 @@ def test_the_larger_utility_comes_first_and_equal_ones_are_not_compared():
     assert (train.shape, test.shape) == ((10, 2), (500, 2))
 
 
-def test_no_pair_is_trained_on_twice_nor_tested_after_training():
+def test_training_pairs_are_distinct_and_not_among_the_test_pairs():
     train, test = utility_pairs(U, 13, 300)
     assert len(unordered(train)) == 13
     assert not unordered(train) & unordered(test)
@@ -37,7 +37,7 @@ def test_test_pairs_may_be_drawn_from_among_all():
     assert test[:4].tolist() == [[5, 38], [28, 23], [13, 36], [14, 20]]
 
 
-def test_a_seed_says_everything_and_may_be_a_sequence():
+def test_a_seed_determines_the_pairs_and_may_be_a_sequence():
     np.testing.assert_array_equal(
         utility_pairs(U, 5, 5, seed=[1, 2]).test, utility_pairs(U, 5, 5, seed=[1, 2]).test
     )

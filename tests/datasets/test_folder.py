@@ -1,4 +1,4 @@
-"""The data folder: found, listed, checked, and missed in a sentence."""
+"""The data folder: where it is, what it holds, and how its files are read."""
 
 import gzip
 import sys

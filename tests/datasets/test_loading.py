@@ -1,4 +1,4 @@
-"""Data sets as arrays: what is an input, what is the target, what it is called."""
+"""Data sets as arrays: inputs, targets and names."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_ordinal_labels_count_from_one_and_levels_name_them(small_folder):
     assert [found.levels[k - 1] for k in found.y] == ["L", "R", "B"]
 
 
-def test_columns_that_are_no_inputs_stand_aside(small_folder):
+def test_columns_that_are_not_inputs_are_aside(small_folder):
     small_folder(
         "ordinal/bondrate.csv", "City,Population,target\nRome,3,1\nOslo,1,2\nBonn,2,5\n"
     )
@@ -84,7 +84,7 @@ def test_a_set_cannot_be_changed_and_says_what_it_is():
     assert repr(found) == "Dataset('d', ordinal: 2 rows, 3 inputs, 2 levels)"
 
 
-def test_counts_can_be_spelt_out_as_rows():
+def test_counts_can_be_repeated_as_rows():
     counted = Dataset(
         "d", "ordinal", np.array([[1.0], [2.0], [3.0]]), np.array([1, 2, 1]), ("a",),
         weight=np.array([2.0, 0.0, 1.0]), aside={"cell": np.array(["p", "q", "r"])},
@@ -97,7 +97,7 @@ def test_counts_can_be_spelt_out_as_rows():
     assert spelt.repeated() is spelt
 
 
-def test_weights_that_are_no_counts_are_not_spelt_out():
+def test_weights_that_are_not_counts_cannot_be_repeated():
     found = Dataset("d", "ordinal", np.ones((1, 1)), np.ones(1), ("a",), weight=np.array([0.5]))
     with pytest.raises(ValueError, match="'d' has weights that are not whole"):
         found.repeated()

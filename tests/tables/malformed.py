@@ -1,4 +1,4 @@
-"""Tables as people send them: what is refused in a sentence, and what can be read after all.
+"""Malformed tables: those that are refused in a sentence, and those that can be read.
 
 ``CASES`` is data, so that the library and the command line are held to the same table. A case
 writes its file into a folder and returns the path; `says` is a pattern for the sentence, of the

@@ -49,7 +49,7 @@ def test_the_chosen_alternative_is_preferred_to_each_other_of_its_case(frame):
 
 
 @FRAMES
-def test_a_model_is_one_call_away(frame):
+def test_a_model_can_be_fitted_to_the_comparisons(frame):
     found = choices_to_pairs(frame(TRIPS))
     model = PreferenceGP(found.items).fit(found.pairs)
     assert model.predict(found.pairs).tolist() == [1, 1, 1, 1]
@@ -70,7 +70,7 @@ def test_further_alternatives_are_encoded_like_those_learnt_from(frame):
 
 
 @FRAMES
-def test_further_alternatives_that_are_unlike_those_learnt_from_are_told(frame):
+def test_values_not_seen_before_are_reported_in_a_warning(frame):
     found = choices_to_pairs(frame(TRIPS))
     with pytest.warns(UserWarning, match="'boat', not seen in training"):
         X = found.encoded(frame({"minutes": [50], "kind": ["boat"]}))
@@ -120,7 +120,7 @@ def test_named_items_keep_their_features(frame):
     assert found.notes == ("Learnt nothing from 1 case with one alternative.",)
 
 
-def test_rows_of_a_case_need_not_stand_together():
+def test_rows_of_a_case_need_not_be_adjacent():
     order = [4, 0, 6, 2, 3, 1, 5]
     mixed = pl.DataFrame({k: [v[i] for i in order] for k, v in TRIPS.items()})
     one, other = choices_to_pairs(pl.DataFrame(TRIPS)), choices_to_pairs(mixed)

@@ -1,4 +1,4 @@
-"""The encoder is scikit-learn's, and does as it should wherever scikit-learn puts it."""
+"""Encoding of tables: names, folds of a cross-validation, new rows."""
 
 import narwhals as nw
 import numpy as np
@@ -152,7 +152,7 @@ def taken(task, frame):
     return dict(zip(feature_names(encoder), X.T.tolist(), strict=True)), notes
 
 
-def test_new_rows_are_taken_whatever_else_is_beside_them(task, table):
+def test_other_columns_of_new_rows_are_ignored(task, table):
     frame = table(extra=["?"], **dict(reversed(new_rows().items()))).frame.to_native()
     found, notes = taken(task, frame)
     assert notes == ()
@@ -183,7 +183,7 @@ def test_new_rows_are_taken_whatever_else_is_beside_them(task, table):
         ),
     ],
 )
-def test_what_training_did_not_see_is_said_once(changes, sentence, task):
+def test_values_not_seen_in_training_are_reported_once(changes, sentence, task):
     rows = len(next(iter(changes.values())))
     frame = pl.DataFrame({**{k: v * rows for k, v in new_rows().items()}, **changes})
     found, notes = taken(task, frame)
@@ -220,7 +220,7 @@ def test_numbers_may_arrive_as_text_and_text_as_numbers(table):
     assert notes == ()
 
 
-def test_odd_cells_that_training_would_have_forgiven_are_forgiven(table):
+def test_a_few_cells_that_are_not_numbers_count_as_missing_as_in_training(table):
     cells = [str(i) for i in range(39)] + ["n.a."]
     made = table(cost=cells, y=[i % 2 for i in range(40)])
     task = features_and_target(made, "y")
@@ -239,7 +239,7 @@ def test_odd_cells_that_training_would_have_forgiven_are_forgiven(table):
         ({"age": [[1, 2]]}, r"age holds List\(.*\) values, but numbers in training"),
     ],
 )
-def test_rows_that_cannot_be_taken_are_refused(changes, message, task):
+def test_rows_that_cannot_be_encoded_are_refused(changes, message, task):
     columns = {k: v for k, v in new_rows(**changes).items() if v is not None}
     encoder = task.encoder.fit(task.frame)
     with pytest.raises(TableError, match=message):

@@ -1,4 +1,4 @@
-"""From tables to problems of ordinal regression: every rule, on frames of both kinds."""
+"""Problems of ordinal regression from tables: every rule, on frames of both kinds."""
 
 from datetime import date, datetime
 from pathlib import Path
@@ -103,7 +103,7 @@ def test_text_that_is_nearly_all_numbers_is_numbers(table):
     assert found["cost missing"] == [0.0] * 39 + [1.0]
 
 
-def test_text_that_is_partly_numbers_is_categories_and_that_is_said(table):
+def test_text_that_is_partly_numbers_is_categories_with_a_note(table):
     task = features_and_target(many(table, doors=["2", "3", "4", "5more"] * 10), "y")
     assert [*encoded(task)][1:] == ["doors = 2", "doors = 3", "doors = 4", "doors = 5more"]
     assert task.notes[0] == (
@@ -258,7 +258,7 @@ def test_features_choose_and_drop_leaves_out(table):
     assert [*encoded(chosen)] == ["a"]
 
 
-def test_a_wide_table_must_be_meant_so(table):
+def test_far_more_columns_than_rows_need_wide(table):
     made = table(**{f"g{i}": [i, 1, 2] for i in range(1001)}, y=[0, 1, 1])
     with pytest.raises(TableError, match="1,001 columns to learn from and only 3 rows; is it"):
         features_and_target(made, "y")
@@ -298,7 +298,7 @@ def test_labels_keep_their_values(labels, expected, table):
     assert task.order is None
 
 
-def test_whole_labels_beside_gaps_are_whole(table):
+def test_integer_labels_beside_missing_ones_stay_integers(table):
     task = features_and_target(table(x=[1, 2, 3], y=[1, None, 2]), "y")
     assert task.y.dtype == np.int64
 
@@ -338,7 +338,7 @@ def test_the_wine_table_is_the_published_design():
     assert (task.y[warm].sum(), task.y[~warm].sum()) == (126, 84)
 
 
-def test_every_published_table_is_taken(data_dir):
+def test_every_published_table_is_encoded(data_dir):
     for path in sorted((data_dir / "ordinal").glob("*.csv*")):
         task = features_and_target(read(path), "target")
         found = encoded(task)

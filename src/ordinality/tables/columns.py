@@ -197,13 +197,13 @@ def parsed(cells: Sequence[str | None]) -> tuple[np.ndarray, dict[int, str]]:
     truth = {"true": 1.0, "false": 0.0}
     if all(cell is None or cell.lower() in truth for cell in cells):
         return np.array([np.nan if c is None else truth[c.lower()] for c in cells]), {}
-    fits = [
-        cell is not None and NUMBER.fullmatch(cell) is not None and abs(float(cell)) < np.inf
-        for cell in cells
-    ]
-    values = [float(str(c)) if fit else np.nan for c, fit in zip(cells, fits, strict=True)]
-    both = zip(cells, fits, strict=True)
-    return np.array(values), {i: c for i, (c, fit) in enumerate(both) if not fit and c}
+    values, odd = np.full(len(cells), np.nan), {}
+    for row, cell in enumerate(cells):
+        if cell and NUMBER.fullmatch(cell) and abs(float(cell)) < np.inf:
+            values[row] = float(cell)
+        elif cell:
+            odd[row] = cell
+    return values, odd
 
 
 def dated(cells: Iterable[Any]) -> bool:
@@ -222,8 +222,9 @@ def _quoted(cells: Iterable[Any]) -> str:
 
 # ---------------------------------------------------------------- remarks
 
-# Kind of remark -> sentence about one column, and about several; the most important first.
-SENTENCES: dict[str, tuple[str, str]] = {
+# Kind of remark -> sentence about one column and about several, or only the first if each
+# column needs its own; the most important first.
+SENTENCES: dict[str, tuple[str, ...]] = {
     "unnamed": (
         "Left out the column without a name.",
         "Left out {count} columns without a name.",
@@ -248,9 +249,8 @@ SENTENCES: dict[str, tuple[str, str]] = {
     ),
     "unreadable": (
         "Left out {name}, which is numbers except for {detail}; correct or empty these cells.",
-    )
-    * 2,
-    "odd": ("{name} is read as numbers; {detail}.",) * 2,
+    ),
+    "odd": ("{name} is read as numbers; {detail}.",),
     "mixed": (
         "{name} is read as categories, because some cells are not numbers: {detail}.",
         "Read as categories, because some cells are not numbers: {details}.",
@@ -270,14 +270,12 @@ SENTENCES: dict[str, tuple[str, str]] = {
     "many": (
         f"Encoded {{name}} as its {MANY_CATEGORIES - 1} most frequent categories, and the "
         "others of {detail} as one.",
-    )
-    * 2,
+    ),
     "counter": (
         "{name} counts the rows; leave it out if it only names them.",
         "{count} columns count the rows: {names}; leave them out if they only name them.",
     ),
 }
-SEPARATELY = {"unreadable", "odd", "many"}  # a sentence for each column
 
 
 class Remark(NamedTuple):
@@ -291,13 +289,13 @@ class Remark(NamedTuple):
 def sentences(remarks: Iterable[Remark]) -> list[str]:
     """Remarks in words, those of one kind together."""
     found, text = list(remarks), []
-    for kind, (one, several) in SENTENCES.items():
+    for kind, (one, *several) in SENTENCES.items():
         alike = [remark for remark in found if remark.kind == kind]
-        if len(alike) == 1 or kind in SEPARATELY:
+        if len(alike) == 1 or not several:
             text += [one.format(name=r.name, detail=r.detail) for r in alike]
         elif alike:
             names = listed([r.name for r in alike])
             details = listed([f"{r.name} ({r.detail})" for r in alike])
             count = f"{len(alike):,}"
-            text.append(several.format(count=count, names=names, details=details))
+            text.append(several[0].format(count=count, names=names, details=details))
     return text

@@ -8,7 +8,7 @@ missing cells are marked. So every fold of a cross-validation has the same colum
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -36,30 +36,21 @@ def make_encoder(columns: Sequence[Column]) -> ColumnTransformer:
     """
     plain = [c.name for c in columns if not c.categories]
     marked = [c.name for c in columns if c.missing and not c.categories]
-    pairs = [c for c in columns if len(c.categories) == 2]
-    more = [c for c in columns if len(c.categories) > 2]
+    pairs = {c.name: c.categories for c in columns if len(c.categories) == 2}
+    more = {c.name: c.categories for c in columns if len(c.categories) > 2}
+    # An unknown category is encoded as a rare one, without a warning.
+    rare = {"max_categories": MANY_CATEGORIES, "handle_unknown": "infrequent_if_exist"}
     parts: list[tuple[str, Any, list[str]]] = [
         (NUMBERS, SimpleImputer(strategy="median", keep_empty_features=True), plain),
         (MARKS, MissingIndicator(features="all"), marked),
-        (PAIRS, _one_hot(pairs, drop="first", handle_unknown="ignore"), _names(pairs)),
-        # An unknown category is encoded as a rare one, without a warning.
-        (
-            CATEGORIES,
-            _one_hot(
-                more, max_categories=MANY_CATEGORIES, handle_unknown="infrequent_if_exist"
-            ),
-            _names(more),
-        ),
+        (PAIRS, _one_hot(pairs, drop="first", handle_unknown="ignore"), [*pairs]),
+        (CATEGORIES, _one_hot(more, **rare), [*more]),
     ]
     return ColumnTransformer([part for part in parts if part[2]], sparse_threshold=0)
 
 
-def _names(columns: Sequence[Column]) -> list[str]:
-    return [c.name for c in columns]
-
-
-def _one_hot(columns: Sequence[Column], **settings: Any) -> OneHotEncoder:
-    categories = [np.array(c.categories, dtype=object) for c in columns]
+def _one_hot(columns: Mapping[str, list[str | None]], **settings: Any) -> OneHotEncoder:
+    categories = [np.array(each, dtype=object) for each in columns.values()]
     return OneHotEncoder(categories=categories, sparse_output=False, **settings)
 
 
@@ -70,10 +61,7 @@ def frame_of(columns: Sequence[Column], like: nw.DataFrame[Any]) -> Any:
         import pandas
 
         # Text stays as objects: pandas' own type would turn None into NaN, another category.
-        series = {
-            n: pandas.Series(c, dtype=getattr(c, "dtype", None)) for n, c in cells.items()
-        }
-        return pandas.DataFrame(series)
+        return pandas.DataFrame({n: pandas.Series(c, dtype=c.dtype) for n, c in cells.items()})
     import polars
 
     return polars.DataFrame(

@@ -187,7 +187,7 @@ def _refuse_wide(table: Table, chosen: list[str], wide: bool) -> None:
     if not wide and len(chosen) > WIDE and len(table) < ROWS_PER_COLUMN * len(chosen):
         raise TableError(
             f"{table.source} has {len(chosen):,} columns to learn from and only "
-            f"{counted(len(table), 'row')}; is it transposed? If not, set `wide`."
+            f"{counted(len(table), 'row')}; is it transposed? If not, add `wide`."
         )
 
 

@@ -20,7 +20,6 @@ from .read import FORMATS, format_suffix, need_polars
 
 __all__ = ["formula_cells", "write"]
 
-
 # A spreadsheet takes a cell that begins so for a formula, unless it is a number.
 FORMULA = r"^[=+\-@\t\r]"
 
@@ -61,24 +60,23 @@ def write(
     ...     path.read_text().splitlines()
     ['level,probability', 'low,0.25', 'high,0.75']
     """
-    need_polars()
-    import polars
-
-    frame = polars.DataFrame(
-        {name: polars.Series(name, cells) for name, cells in columns.items()}
-    )
-    if str(path) == "-":
-        content = _content(_safe(frame) if spreadsheet_safe else frame, ".csv")
-        sys.stdout.write(content.decode())
-        return
-    path = Path(path)
-    suffix = _writable(path, force)
+    frame = _frame(columns)
+    suffix = ".csv" if str(path) == "-" else _writable(Path(path), force)
     if spreadsheet_safe and FORMATS[suffix] == "text":
         frame = _safe(frame)
     content = _content(frame, suffix)
-    if path.suffix.lower() == ".gz":
+    if str(path) == "-":
+        sys.stdout.write(content.decode())
+        return
+    if Path(path).suffix.lower() == ".gz":
         content = gzip.compress(content, mtime=0)  # the same table, the same bytes
-    _put(path, content)
+    try:
+        put(Path(path), content)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise TableError(
+            f"{path} cannot be written ({reason}); correct this or choose another folder."
+        ) from None
 
 
 def formula_cells(columns: Mapping[str, Sequence[Any] | Any]) -> int:
@@ -102,12 +100,23 @@ def formula_cells(columns: Mapping[str, Sequence[Any] | Any]) -> int:
     >>> formula_cells({"level": ["low", "=1+1", "-5"], "change": [-1.0, 0.5, 2.0]})
     1
     """
+    frame = _frame(columns)
+    return sum(int(_formulas(text).sum()) for text in [_names(frame), *_texts(frame)])
+
+
+def _frame(columns: Mapping[str, Any]) -> Any:
+    """A polars frame of named columns."""
     need_polars()
     import polars
 
-    frame = polars.DataFrame({name: polars.Series(name, c) for name, c in columns.items()})
-    texts = [polars.Series(frame.columns, dtype=polars.String), *_texts(frame)]
-    return sum(int(_formulas(text).sum()) for text in texts)
+    return polars.DataFrame({name: polars.Series(name, c) for name, c in columns.items()})
+
+
+def _names(frame: Any) -> Any:
+    """The column names of a polars frame, as a column of text."""
+    import polars
+
+    return polars.Series(frame.columns, dtype=polars.String)
 
 
 def _texts(frame: Any) -> list[Any]:
@@ -131,10 +140,8 @@ def _quoted(text: Any) -> Any:
 
 def _safe(frame: Any) -> Any:
     """A polars frame without cells or names that a spreadsheet takes for formulas."""
-    import polars
-
     frame = frame.with_columns(_quoted(text) for text in _texts(frame))
-    names = polars.Series(frame.columns, dtype=polars.String)
+    names = _names(frame)
     return frame.rename(dict(zip(names, _quoted(names), strict=True)))
 
 
@@ -184,13 +191,3 @@ def _refuse_nested(frame: Any) -> None:
             f"CSV cannot hold lists, objects or bytes, as in {listed(odd)}; write a .parquet "
             "file, or leave them out."
         )
-
-
-def _put(path: Path, content: bytes) -> None:
-    try:
-        put(path, content)
-    except OSError as problem:
-        reason = problem.strerror or str(problem)
-        raise TableError(
-            f"{path} cannot be written ({reason}); correct this or choose another folder."
-        ) from None
