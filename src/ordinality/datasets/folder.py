@@ -137,9 +137,8 @@ def find(name: str, *, among: tuple[Entry, ...] = INVENTORY) -> Entry:
         raise ValueError(f"{name!r} is in more than one folder; say {keys}.")
     names = [e.key for e in among] if "/" in name else [e.name for e in among]
     close = dict.fromkeys(get_close_matches(name, names, n=2, cutoff=0.7))
-    hint = f"did you mean {' or '.join(map(repr, close))}?"
-    if not close:
-        hint = "`INVENTORY` lists them all."
+    meant = " or ".join(map(repr, close))
+    hint = f"did you mean {meant}?" if meant else "`INVENTORY` lists them all."
     raise ValueError(f"{name!r} is not a data set of the inventory; {hint}")
 
 
@@ -151,62 +150,6 @@ def locate(entry: Entry) -> Path | None:
         if path.is_file():
             return path
     return None
-
-
-def read(entry: Entry) -> Mapping[str, Array]:
-    """Columns of the file of an entry; a missing one is an error that says where to get it."""
-    path = locate(entry)
-    if path is None:
-        raise MissingDataError(
-            f"{entry.file} is not in {data_folder()}; get it from {entry.origin.where} "
-            f"(licence: {entry.origin.licence}), or set {VARIABLE} to the folder that holds "
-            f"{entry.folder}/."
-        )
-    return read_columns(path)
-
-
-def read_columns(path: Path) -> Mapping[str, Array]:
-    """Columns of a CSV file by name: floats with NaN for empty cells, or text.
-
-    The arrays are shared between calls and cannot be written to.
-    """
-    state = path.stat()
-    return _columns(path, state.st_mtime_ns, state.st_size)  # a file that changed is read again
-
-
-@lru_cache(maxsize=KEPT)
-def _columns(path: Path, changed: int, size: int) -> Mapping[str, Array]:
-    names, *rows = _rows(path)
-    return dict(zip(names, map(_column, zip(*rows, strict=True)), strict=True))
-
-
-def _rows(path: Path) -> list[list[str]]:
-    """Header and rows of a CSV file, all of equal length; gzipped if it ends in ``.gz``."""
-    opener = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "rt", encoding="utf-8", newline="") as file:
-            rows = [row for row in csv.reader(file) if row]
-        if len(rows) < 2:
-            raise csv.Error("no row under the header")
-        for number, row in enumerate(rows):
-            if len(row) != len(rows[0]):
-                raise csv.Error(f"row {number} has {len(row)} cells, the header {len(rows[0])}")
-    except (csv.Error, OSError, EOFError, zlib.error, UnicodeDecodeError) as problem:
-        raise ValueError(
-            f"{path} cannot be read as a table ({problem}); expected comma-separated lines of "
-            "equal length in UTF-8: download the file again."
-        ) from problem
-    return rows
-
-
-def _column(cells: Sequence[str]) -> Array:
-    values: Array
-    try:
-        values = np.array([cell or "nan" for cell in cells], dtype=np.float64)
-    except ValueError:
-        values = np.array(cells, dtype=np.str_)
-    values.setflags(write=False)
-    return values
 
 
 def available() -> tuple[Entry, ...]:
@@ -274,3 +217,62 @@ def verify(name: str) -> Check:
         return Check(entry, rows, columns, "")
     wanted = f"{entry.rows} of {entry.columns}"
     return Check(entry, rows, columns, f"has {rows} rows of {columns} columns, not {wanted}")
+
+
+# ---------------------------------------------------------------- reading files
+
+
+def read(entry: Entry) -> Mapping[str, Array]:
+    """Columns of the file of an entry; a missing one is an error that says where to get it."""
+    path = locate(entry)
+    if path is None:
+        raise MissingDataError(
+            f"{entry.file} is not in {data_folder()}; get it from {entry.origin.where} "
+            f"(licence: {entry.origin.licence}), or set {VARIABLE} to the folder that holds "
+            f"{entry.folder}/."
+        )
+    return read_columns(path)
+
+
+def read_columns(path: Path) -> Mapping[str, Array]:
+    """Columns of a CSV file by name: floats with NaN for empty cells, or text.
+
+    The arrays are shared between calls and cannot be written to.
+    """
+    state = path.stat()
+    return _columns(path, state.st_mtime_ns, state.st_size)  # a file that changed is read again
+
+
+@lru_cache(maxsize=KEPT)
+def _columns(path: Path, changed: int, size: int) -> Mapping[str, Array]:
+    names, *rows = _rows(path)
+    return dict(zip(names, map(_column, zip(*rows, strict=True)), strict=True))
+
+
+def _rows(path: Path) -> list[list[str]]:
+    """Header and rows of a CSV file, all of equal length; gzipped if it ends in ``.gz``."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rt", encoding="utf-8", newline="") as file:
+            rows = [row for row in csv.reader(file) if row]
+        if len(rows) < 2:
+            raise csv.Error("no row under the header")
+        for number, row in enumerate(rows):
+            if len(row) != len(rows[0]):
+                raise csv.Error(f"row {number} has {len(row)} cells, the header {len(rows[0])}")
+    except (csv.Error, OSError, EOFError, zlib.error, UnicodeDecodeError) as problem:
+        raise ValueError(
+            f"{path} cannot be read as a table ({problem}); expected comma-separated lines of "
+            "equal length in UTF-8: download the file again."
+        ) from problem
+    return rows
+
+
+def _column(cells: Sequence[str]) -> Array:
+    values: Array
+    try:
+        values = np.array([cell or "nan" for cell in cells], dtype=np.float64)
+    except ValueError:
+        values = np.array(cells, dtype=np.str_)
+    values.setflags(write=False)
+    return values
