@@ -258,6 +258,13 @@ def test_a_malformed_table_of_ranks_is_refused_in_a_sentence(columns, settings, 
         rankings_to_pairs(Table(nw.from_native(pl.DataFrame(columns))), **settings)
 
 
+def test_notes_of_reading_are_kept_without_features():
+    choices = Table(nw.from_native(pl.DataFrame(TRIPS)), notes=("Read it.",))
+    assert choices_to_pairs(choices, item="kind", features=[]).notes[0] == "Read it."
+    ranks = Table(nw.from_native(pl.DataFrame(RANKS)), notes=("Read it.",))
+    assert rankings_to_pairs(ranks).notes == ("Read it.",)
+
+
 def test_best_is_lowest_or_highest():
     with pytest.raises(ValueError, match="best is 'first'; it must be 'lowest' or 'highest'"):
         rankings_to_pairs(pl.DataFrame(RANKS), best="first")

@@ -34,7 +34,7 @@ COLUMNS = {
 }
 
 
-def told(frame):
+def as_table(frame):
     """New rows as a table."""
     return Table(nw.from_native(frame, eager_only=True))
 
@@ -78,7 +78,7 @@ def test_names_need_a_fitted_encoder(task):
         with pytest.raises(NotFittedError):
             function(task.encoder)
     with pytest.raises(NotFittedError):
-        rows_for(task.encoder, told(pl.DataFrame({"age": [1.0]})))
+        rows_for(task.encoder, as_table(pl.DataFrame({"age": [1.0]})))
 
 
 # ---------------------------------------------------------------- within scikit-learn
@@ -108,7 +108,8 @@ def test_a_fold_may_lack_every_value_of_a_column(table):
 
 def test_both_kinds_of_frame_give_the_same_matrix():
     made = [
-        features_and_target(told(frame(COLUMNS)), "y") for frame in (pl.DataFrame, pd.DataFrame)
+        features_and_target(as_table(frame(COLUMNS)), "y")
+        for frame in (pl.DataFrame, pd.DataFrame)
     ]
     fitted = [task.encoder.fit(task.frame) for task in made]
     for encoder in fitted:
@@ -126,14 +127,14 @@ def test_a_model_file_needs_no_type_of_ours(task):
     again = skops.io.loads(content, trusted=untrusted)
     np.testing.assert_array_equal(again.transform(task.frame), encoder.transform(task.frame))
     assert feature_names(again) == feature_names(encoder)
-    frame, notes = rows_for(again, told(task.frame))
+    frame, notes = rows_for(again, as_table(task.frame))
     assert notes == ()
     np.testing.assert_array_equal(again.transform(frame), encoder.transform(task.frame))
 
 
 def test_a_pipeline_learns_and_predicts(task):
     pipeline = make_pipeline(task.encoder, OrdinalGP(optimizer=None)).fit(task.frame, task.y)
-    frame, _ = rows_for(pipeline[0], told(task.frame))
+    frame, _ = rows_for(pipeline[0], as_table(task.frame))
     assert pipeline.predict(frame).shape == (N,)
 
 
@@ -147,7 +148,7 @@ def new_rows(**changes):
 
 def taken(task, frame):
     encoder = task.encoder.fit(task.frame)
-    rows, notes = rows_for(encoder, told(frame))
+    rows, notes = rows_for(encoder, as_table(frame))
     X = encoder.transform(rows)
     return dict(zip(feature_names(encoder), X.T.tolist(), strict=True)), notes
 
@@ -203,7 +204,7 @@ def test_very_many_unknown_values_are_summed_up(task):
 def test_an_unknown_value_is_one_of_the_rare_where_there_are_such():
     cells = [f"c{i:02}" for i in range(60)] * 3
     task = features_and_target(
-        told(pl.DataFrame({"city": cells, "y": [i % 2 for i in range(180)]})), "y"
+        as_table(pl.DataFrame({"city": cells, "y": [i % 2 for i in range(180)]})), "y"
     )
     found, notes = taken(task, pl.DataFrame({"city": ["Graz"]}))
     assert found["city = other"] == [1.0]
@@ -243,7 +244,7 @@ def test_rows_that_cannot_be_encoded_are_refused(changes, message, task):
     columns = {k: v for k, v in new_rows(**changes).items() if v is not None}
     encoder = task.encoder.fit(task.frame)
     with pytest.raises(TableError, match=message):
-        rows_for(encoder, told(pl.DataFrame(columns)))
+        rows_for(encoder, as_table(pl.DataFrame(columns)))
 
 
 def test_notes_of_reading_the_new_table_are_passed_on(task, tmp_path):

@@ -286,6 +286,9 @@ def test_a_limit_of_unpacked_bytes_can_be_stated(tmp_path, monkeypatch):
         read(path)
     monkeypatch.setenv("ORDINALITY_MAX_UNPACKED", "200000000")
     assert len(unpacked(path.read_bytes(), "a")) == len(CSV) + 90_000_000
+    monkeypatch.setenv("ORDINALITY_MAX_UNPACKED", "0")
+    with pytest.raises(TableError, match="unpacks to more than 0 bytes, the limit"):
+        read(path)
     monkeypatch.setenv("ORDINALITY_MAX_UNPACKED", "many")
     with pytest.raises(TableError, match="is 'many'; set it to a number of bytes or unset it"):
         read(path)

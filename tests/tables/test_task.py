@@ -229,6 +229,8 @@ def test_rows_without_a_label_a_weight_or_a_group_are_left_out(table):
 def test_what_varies_only_in_rows_without_a_label_is_left_out(table):
     task = features_and_target(table(x=[1, 2, 3], z=[5, 5, 6], y=[1, 2, None]), "y")
     assert [*encoded(task)] == ["x"]
+    with pytest.raises(TableError, match="left out z, which has only the value 5"):
+        features_and_target(table(z=[5, 5, 6], y=[1, 2, None]), "y")
 
 
 def test_an_infinite_cell_is_found_by_its_row_in_the_table(table):
