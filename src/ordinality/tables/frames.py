@@ -102,6 +102,6 @@ def listed(names: Sequence[Any]) -> str:
     return text if shown == len(names) else f"{text} and {len(names) - shown} more"
 
 
-def counted(count: int, what: str, plural: str = "") -> str:
+def counted(count: int, what: str) -> str:
     """A number with its noun."""
-    return f"{count:,} {what if count == 1 else plural or what + 's'}"
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
