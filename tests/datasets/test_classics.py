@@ -35,7 +35,9 @@ def test_every_level_of_an_ordinal_table_occurs(name):
 
 
 def test_an_unknown_table_is_refused_with_those_there_are():
-    with pytest.raises(ValueError, match="'win' is no table of the package; choose .*cheese"):
+    with pytest.raises(
+        ValueError, match="'win' is not a table of the package; choose .*cheese"
+    ):
         embedded_path("win")
 
 
@@ -52,7 +54,7 @@ def test_counts_add_up_to_the_published_totals(name, total):
     assert load_embedded(name).weight.sum() == total
 
 
-def test_counts_spelt_out_have_a_row_for_each_case():
+def test_repeated_counts_have_a_row_for_each_case():
     cheese = datasets.load_cheese().repeated()
     assert cheese.X.shape == (208, 4)
     assert np.bincount(cheese.y[cheese.X[:, 3] == 1])[1:].tolist() == [

@@ -1,12 +1,15 @@
-"""The data folder: found, listed, checked, and missed in a sentence."""
+"""The data folder: where it is, what it holds, and how its files are read."""
 
+import gzip
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ordinality import datasets
 from ordinality.datasets import INVENTORY, VARIABLE, MissingDataError
+from ordinality.datasets.folder import read_columns
 from ordinality.datasets.inventory import FOLDERS, PAPERS
 
 
@@ -107,7 +110,7 @@ def test_shapes_are_compared_with_what_they_must_be(small_folder):
         ),
         ("abalon", "did you mean 'abalone'"),
         ("ordinal/er", "did you mean 'ordinal/era'"),
-        ("quite something else", "`ordinality data --json` lists them all"),
+        ("quite something else", "`INVENTORY` lists them all"),
     ],
 )
 def test_a_name_that_is_not_one_set_is_refused_with_what_may_be_meant(name, message):
@@ -123,3 +126,76 @@ def test_the_published_folder_has_the_right_shapes_throughout(published):
     assert [check.problem for check in map(datasets.verify, [e.key for e in small])] == [
         ""
     ] * len(small)
+
+
+# ---------------------------------------------------------------- reading files
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('a,b,c,d\n1,x,,u\n2.5,"y, or z",3,\n-1e3,x,4,v\n', encoding="utf-8")
+    return path
+
+
+def test_columns_of_numbers_are_floats_and_empty_cells_are_nan(table):
+    columns = read_columns(table)
+    assert [*columns] == ["a", "b", "c", "d"]
+    np.testing.assert_array_equal(columns["a"], [1.0, 2.5, -1000.0])
+    np.testing.assert_array_equal(columns["c"], [np.nan, 3.0, 4.0])
+    assert columns["b"].tolist() == ["x", "y, or z", "x"]
+
+
+def test_a_packed_file_is_read_as_a_plain_one(table, tmp_path):
+    packed = tmp_path / "p.csv.gz"
+    packed.write_bytes(gzip.compress(table.read_bytes()))
+    one, other = read_columns(table), read_columns(packed)
+    assert [*one] == [*other]
+    for name in one:
+        np.testing.assert_array_equal(one[name], other[name])
+
+
+def test_columns_are_kept_until_the_file_changes(table):
+    first = read_columns(table)
+    assert read_columns(table) is first
+    table.write_text("a\n1\n2\n3\n4\n")
+    assert len(read_columns(table)["a"]) == 4
+
+
+def test_columns_cannot_be_written_to(table):
+    with pytest.raises(ValueError, match="read-only"):
+        read_columns(table)["a"][0] = 5.0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "no row under the header"),
+        (b"a,b\n", "no row under the header"),
+        (b"a,b\n1,2\n3\n", "row 2 has 1 cells, the header 2"),
+        (b"a\n\xff\xfe\n", "cannot be read as a table"),
+    ],
+)
+def test_a_file_that_is_not_a_table_is_refused_with_the_place(small_folder, content, message):
+    path = small_folder("regression/diabetes.csv", "")
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message) as caught:
+        read_columns(path)
+    assert "diabetes.csv" in str(caught.value)
+    assert "download the file again" in str(caught.value)
+    assert message in datasets.verify("regression/diabetes").problem
+
+
+@pytest.mark.parametrize("cut", [5, 20])
+def test_a_truncated_packed_file_is_refused(tmp_path, cut):
+    path = tmp_path / "cut.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 1000)[:-cut])
+    with pytest.raises(ValueError, match="cannot be read as a table"):
+        read_columns(path)
+
+
+def test_a_plain_file_named_as_packed_is_refused(tmp_path):
+    path = tmp_path / "plain.csv.gz"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="cannot be read as a table"):
+        read_columns(path)

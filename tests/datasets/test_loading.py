@@ -1,10 +1,11 @@
-"""Data sets as arrays: what is an input, what is the target, what it is called."""
+"""Data sets as arrays: inputs, targets and names."""
 
 import numpy as np
 import pytest
 
 from ordinality import datasets
 from ordinality.datasets import Dataset
+from ordinality.datasets.loading import encoded
 
 
 def test_metric_targets_and_encoded_inputs(small_folder):
@@ -25,7 +26,7 @@ def test_ordinal_labels_count_from_one_and_levels_name_them(small_folder):
     assert [found.levels[k - 1] for k in found.y] == ["L", "R", "B"]
 
 
-def test_columns_that_are_no_inputs_stand_aside(small_folder):
+def test_columns_that_are_not_inputs_are_aside(small_folder):
     small_folder(
         "ordinal/bondrate.csv", "City,Population,target\nRome,3,1\nOslo,1,2\nBonn,2,5\n"
     )
@@ -83,7 +84,7 @@ def test_a_set_cannot_be_changed_and_says_what_it_is():
     assert repr(found) == "Dataset('d', ordinal: 2 rows, 3 inputs, 2 levels)"
 
 
-def test_counts_can_be_spelt_out_as_rows():
+def test_counts_can_be_repeated_as_rows():
     counted = Dataset(
         "d", "ordinal", np.array([[1.0], [2.0], [3.0]]), np.array([1, 2, 1]), ("a",),
         weight=np.array([2.0, 0.0, 1.0]), aside={"cell": np.array(["p", "q", "r"])},
@@ -96,10 +97,31 @@ def test_counts_can_be_spelt_out_as_rows():
     assert spelt.repeated() is spelt
 
 
-def test_weights_that_are_no_counts_are_not_spelt_out():
+def test_weights_that_are_not_counts_cannot_be_repeated():
     found = Dataset("d", "ordinal", np.ones((1, 1)), np.ones(1), ("a",), weight=np.array([0.5]))
     with pytest.raises(ValueError, match="'d' has weights that are not whole"):
         found.repeated()
+
+
+# ---------------------------------------------------------------- encoding
+
+
+def test_text_of_two_values_becomes_one_indicator():
+    X, names = encoded({"a": np.array([1.0, np.nan, 2.0]), "d": np.array(["u", "", "v"])})
+    assert names == ("a", "d=v")
+    np.testing.assert_array_equal(X[:, 0], [1.0, np.nan, 2.0])
+    np.testing.assert_array_equal(X[:, 1], [0.0, 0.0, 1.0])  # an empty text is neither
+
+
+def test_text_of_three_values_becomes_an_indicator_for_each_in_alphabetical_order():
+    X, names = encoded({"sex": np.array(["M", "F", "I", "M"])})
+    assert names == ("sex=F", "sex=I", "sex=M")
+    np.testing.assert_array_equal(X.sum(axis=1), np.ones(4))
+
+
+def test_nominal_numbers_become_indicators():
+    columns = {"judge": np.array([10.0, 2.0, 7.0]), "score": np.array([1.0, 2.0, 3.0])}
+    assert encoded(columns, ["score"], ["judge"])[1] == ("judge=2", "judge=7", "judge=10")
 
 
 # ---------------------------------------------------------------- the published sets

@@ -1,4 +1,4 @@
-"""Ratings as a matrix with holes, and one person's ratings as the target."""
+"""Collaborative filtering: the matrix of ratings, and one user's ratings as the target."""
 
 import numpy as np
 import pytest

@@ -28,7 +28,7 @@ def test_a_seed_gives_the_same_partitions_on_every_machine():
     assert digest(fresh_partitions(1000, 700, 3, seed=2005)) == "b078fb7739d70f3a"
 
 
-def test_more_repeats_go_on_where_fewer_stopped():
+def test_more_repeats_keep_the_first_ones():
     few, many = fresh_partitions(40, 10, 2, seed=1), fresh_partitions(40, 10, 6, seed=1)
     assert digest(few) == digest(many[:2])
 
@@ -114,7 +114,7 @@ def test_labels_are_left_alone_and_an_unknown_way_is_refused(split):
         ("abalone", "chu", None, "bins=None was not published for chu partitions; say 5 or 10"),
         ("abalone", "equal-frequency", 7, "bins=7 was not published"),
         ("era", "orca", 5, "bins=5 has no meaning"),
-        ("era", "chu", 5, "'era_5' is no data set of the inventory"),
+        ("era", "chu", 5, "'era_5' is not a data set of the inventory"),
     ],
 )
 def test_partitions_that_were_not_published_are_refused(name, kind, bins, message):
@@ -145,7 +145,7 @@ def test_partitions_kept_as_masks_are_rows_of_the_metric_set(small_folder):
     assert found[-1].y.tolist() == [2, 3]
 
 
-def test_they_are_a_sequence(small_folder):
+def test_partitions_are_a_sequence(small_folder):
     found = partitions("toy", "orca")
     assert len(found) == 30
     with pytest.raises(IndexError):
@@ -154,7 +154,7 @@ def test_they_are_a_sequence(small_folder):
     assert repr(found) == "Partitions('toy', orca: 30)"
 
 
-def test_a_missing_file_of_partitions_is_said_to_be_missing(small_folder):
+def test_a_missing_file_of_partitions_is_an_error(small_folder):
     with pytest.raises(datasets.MissingDataError, match="orca_partitions/toy.csv.gz is not in"):
         partitions("toy", "orca")[0]
 

@@ -1,4 +1,4 @@
-"""Made-up problems: what they promise about their shape, their noise and their seed."""
+"""Synthetic problems: shape, noise and seed."""
 
 import tracemalloc
 
@@ -26,7 +26,7 @@ GENERATORS = {
 
 
 @pytest.mark.parametrize("generate", GENERATORS.values(), ids=GENERATORS)
-def test_a_seed_says_everything(generate):
+def test_a_seed_determines_every_draw(generate):
     one, again, other = generate(seed=3), generate(seed=3), generate(seed=4)
     for a, b in zip(one, again, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -113,7 +113,7 @@ def test_rows_of_a_smaller_problem_are_the_first_of_a_larger_one():
     np.testing.assert_array_equal(small.thresholds, large.thresholds)
 
 
-def test_neighbours_have_like_labels_and_less_noise_leaves_less_to_lose():
+def test_neighbours_have_similar_labels_and_less_noise_a_smaller_loss():
     rough, smooth = smooth_ordinal(10, d=2, noise=1.0), smooth_ordinal(10, d=2, noise=0.1)
     assert smooth.floor < rough.floor < np.log(5)  # of one who knows only the frequencies
     X, y = (

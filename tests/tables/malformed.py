@@ -1,4 +1,4 @@
-"""Tables as people send them: what is refused in a sentence, and what can be read after all.
+"""Malformed tables: those that are refused in a sentence, and those that can be read.
 
 ``CASES`` is data, so that the library and the command line are held to the same table. A case
 writes its file into a folder and returns the path; `says` is a pattern for the sentence, of the
@@ -415,9 +415,9 @@ def readable() -> dict[str, Case]:
         "tabs in a CSV file": Case(text(PLAIN.replace(",", "\t")), values=good),
         "bars": Case(text(PLAIN.replace(",", "|")), values=good),
         "decimal commas": Case(text(decimal), "commas in x as decimal points", values=prices),
-        "marks of thousands": Case(
+        "thousands separators": Case(
             text('x,y\n"1,234",0\n12,1\n"1,000,000.5",1\n'),
-            "commas in x as marks of thousands",
+            "commas in x as thousands separators",
             values={"x": [1234.0, 12.0, 1000000.5]},
         ),
         "separators within quotes": Case(

@@ -49,7 +49,7 @@ def test_the_chosen_alternative_is_preferred_to_each_other_of_its_case(frame):
 
 
 @FRAMES
-def test_a_model_is_one_call_away(frame):
+def test_a_model_can_be_fitted_to_the_comparisons(frame):
     found = choices_to_pairs(frame(TRIPS))
     model = PreferenceGP(found.items).fit(found.pairs)
     assert model.predict(found.pairs).tolist() == [1, 1, 1, 1]
@@ -70,14 +70,14 @@ def test_further_alternatives_are_encoded_like_those_learnt_from(frame):
 
 
 @FRAMES
-def test_further_alternatives_that_are_unlike_those_learnt_from_are_told(frame):
+def test_values_not_seen_before_are_reported_in_a_warning(frame):
     found = choices_to_pairs(frame(TRIPS))
     with pytest.warns(UserWarning, match="'boat', not seen in training"):
         X = found.encoded(frame({"minutes": [50], "kind": ["boat"]}))
     np.testing.assert_array_equal(X, [[50, 0, 0, 0]])
     with pytest.raises(TableError, match="minutes"):
         found.encoded(frame({"kind": ["bus"]}))
-    with pytest.raises(TableError, match="no features: refer to them by their numbers"):
+    with pytest.raises(TableError, match="no features; refer to them by their numbers"):
         choices_to_pairs(frame(TRIPS), item="kind", features=[]).encoded(frame(TRIPS))
 
 
@@ -120,7 +120,7 @@ def test_named_items_keep_their_features(frame):
     assert found.notes == ("Learnt nothing from 1 case with one alternative.",)
 
 
-def test_rows_of_a_case_need_not_stand_together():
+def test_rows_of_a_case_need_not_be_adjacent():
     order = [4, 0, 6, 2, 3, 1, 5]
     mixed = pl.DataFrame({k: [v[i] for i in order] for k, v in TRIPS.items()})
     one, other = choices_to_pairs(pl.DataFrame(TRIPS)), choices_to_pairs(mixed)
@@ -133,12 +133,12 @@ def test_rows_of_a_case_need_not_stand_together():
     assert said(one) == said(other)
 
 
-def test_an_alternative_like_the_chosen_one_says_nothing():
+def test_an_alternative_equal_to_the_chosen_one_is_not_compared():
     found = choices_to_pairs(
         changed(minutes=[25, 25, 40, 20, 30, 25, 30]), features=["minutes"]
     )
     assert len(found.pairs) == 3
-    assert found.notes == ("Left out 1 comparison of a chosen alternative with one like it.",)
+    assert found.notes == ("Left out 1 comparison of a chosen alternative with an equal one.",)
 
 
 def test_a_file_that_was_read_is_a_table_too(tmp_path):
@@ -157,7 +157,11 @@ def test_a_file_that_was_read_is_a_table_too(tmp_path):
         ({"chosen": [0, 2, 0, 0, 1, 1, 0]}, {}, r"chosen holds 2; it must be 1 \(or true\)"),
         ({"chosen": [0, None, 0, 0, 1, 1, 0]}, {}, "chosen holds None; it must be 1"),
         ({"chosen": ["n", "y", "n", "n", "y", "y", "n"]}, {}, "chosen holds 'n'; it must"),
-        ({"case": ["mon", None, "mon", "tue", "tue", "wed", "wed"]}, {}, "empty in row 1"),
+        (
+            {"case": ["mon", None, "mon", "tue", "tue", "wed", "wed"]},
+            {},
+            "case is empty in row 2",
+        ),
         (
             {"minutes": [20.0, np.inf, 40.0, 20.0, 30.0, 25.0, 30.0]},
             {},
@@ -166,12 +170,12 @@ def test_a_file_that_was_read_is_a_table_too(tmp_path):
         (
             {"minutes": [9] * 7},
             {"features": ["minutes"]},
-            "minutes cannot tell alternatives apart",
+            r"No column is left to tell alternatives apart \(left out minutes",
         ),
-        ({}, {"chosen": "choice"}, "no column 'choice'; it has case, minutes, kind, chosen"),
+        ({}, {"chosen": "choice"}, "no column 'choice'; did you mean 'chosen'"),
         ({}, {"item": "mode"}, "no column 'mode'"),
         ({}, {"features": ["speed"]}, "no column 'speed'"),
-        ({}, {"item": "kind"}, "minutes of kind 'bus' differs between rows 1 and 4; leave"),
+        ({}, {"item": "kind"}, "minutes of kind 'bus' differs between rows 2 and 5; leave"),
         ({}, {"features": []}, "no features and no column of items; name one of them"),
         ({"case": range(7), "chosen": [1] * 7}, {"features": ["minutes"]}, "compares nothing"),
     ],
@@ -182,9 +186,9 @@ def test_a_malformed_table_of_choices_is_refused_in_a_sentence(columns, settings
 
 
 @pytest.mark.parametrize("reader", [choices_to_pairs, rankings_to_pairs])
-def test_what_is_no_table_is_refused(reader):
+def test_what_is_not_a_table_is_refused(reader):
     with pytest.raises(
-        TypeError, match="table is a list; wanted a DataFrame of pandas or polars"
+        TypeError, match="table is a list; expected a DataFrame of pandas or polars"
     ):
         reader([[1, 2], [2, 1]])
 
@@ -243,7 +247,7 @@ def test_columns_of_ranks_are_named_where_there_are_others():
     ("columns", "settings", "sentence"),
     [
         (RANKS, {"columns": ["tea", "cocoa"]}, "no column 'cocoa'; it has tea, coffee, milk"),
-        (RANKS, {"columns": ["tea"]}, "has 1 columns of ranks; two are needed"),
+        (RANKS, {"columns": ["tea"]}, "has 1 column of ranks; at least two are needed"),
         ({"a": [1, None], "b": [None, 1]}, {}, "compares nothing: no pair is left"),
         ({"a": [1, 2], "b": [1, 2]}, {}, "no pair is left to learn from. Left out 2 comp"),
         ({"a": [], "b": []}, {}, "has no rows"),
@@ -252,6 +256,13 @@ def test_columns_of_ranks_are_named_where_there_are_others():
 def test_a_malformed_table_of_ranks_is_refused_in_a_sentence(columns, settings, sentence):
     with pytest.raises(TableError, match=sentence):
         rankings_to_pairs(Table(nw.from_native(pl.DataFrame(columns))), **settings)
+
+
+def test_notes_of_reading_are_kept_without_features():
+    choices = Table(nw.from_native(pl.DataFrame(TRIPS)), notes=("Read it.",))
+    assert choices_to_pairs(choices, item="kind", features=[]).notes[0] == "Read it."
+    ranks = Table(nw.from_native(pl.DataFrame(RANKS)), notes=("Read it.",))
+    assert rankings_to_pairs(ranks).notes == ("Read it.",)
 
 
 def test_best_is_lowest_or_highest():

@@ -1,4 +1,4 @@
-"""The encoder is scikit-learn's, and does as it should wherever scikit-learn puts it."""
+"""Encoding of tables: names, folds of a cross-validation, new rows."""
 
 import narwhals as nw
 import numpy as np
@@ -34,7 +34,7 @@ COLUMNS = {
 }
 
 
-def told(frame):
+def as_table(frame):
     """New rows as a table."""
     return Table(nw.from_native(frame, eager_only=True))
 
@@ -78,7 +78,7 @@ def test_names_need_a_fitted_encoder(task):
         with pytest.raises(NotFittedError):
             function(task.encoder)
     with pytest.raises(NotFittedError):
-        rows_for(task.encoder, told(pl.DataFrame({"age": [1.0]})))
+        rows_for(task.encoder, as_table(pl.DataFrame({"age": [1.0]})))
 
 
 # ---------------------------------------------------------------- within scikit-learn
@@ -108,7 +108,8 @@ def test_a_fold_may_lack_every_value_of_a_column(table):
 
 def test_both_kinds_of_frame_give_the_same_matrix():
     made = [
-        features_and_target(told(frame(COLUMNS)), "y") for frame in (pl.DataFrame, pd.DataFrame)
+        features_and_target(as_table(frame(COLUMNS)), "y")
+        for frame in (pl.DataFrame, pd.DataFrame)
     ]
     fitted = [task.encoder.fit(task.frame) for task in made]
     for encoder in fitted:
@@ -126,14 +127,14 @@ def test_a_model_file_needs_no_type_of_ours(task):
     again = skops.io.loads(content, trusted=untrusted)
     np.testing.assert_array_equal(again.transform(task.frame), encoder.transform(task.frame))
     assert feature_names(again) == feature_names(encoder)
-    frame, notes = rows_for(again, told(task.frame))
+    frame, notes = rows_for(again, as_table(task.frame))
     assert notes == ()
     np.testing.assert_array_equal(again.transform(frame), encoder.transform(task.frame))
 
 
 def test_a_pipeline_learns_and_predicts(task):
     pipeline = make_pipeline(task.encoder, OrdinalGP(optimizer=None)).fit(task.frame, task.y)
-    frame, _ = rows_for(pipeline[0], told(task.frame))
+    frame, _ = rows_for(pipeline[0], as_table(task.frame))
     assert pipeline.predict(frame).shape == (N,)
 
 
@@ -147,12 +148,12 @@ def new_rows(**changes):
 
 def taken(task, frame):
     encoder = task.encoder.fit(task.frame)
-    rows, notes = rows_for(encoder, told(frame))
+    rows, notes = rows_for(encoder, as_table(frame))
     X = encoder.transform(rows)
     return dict(zip(feature_names(encoder), X.T.tolist(), strict=True)), notes
 
 
-def test_new_rows_are_taken_whatever_else_is_beside_them(task, table):
+def test_other_columns_of_new_rows_are_ignored(task, table):
     frame = table(extra=["?"], **dict(reversed(new_rows().items()))).frame.to_native()
     found, notes = taken(task, frame)
     assert notes == ()
@@ -165,22 +166,25 @@ def test_new_rows_are_taken_whatever_else_is_beside_them(task, table):
         ({"city": ["Oslo"]}, ""),
         (
             {"city": ["Graz", "Graz"]},
-            "city: 2 rows hold 'Graz', not seen in training; taken as none of the known.",
+            "city: 2 rows hold 'Graz', not seen in training; encoded as none of the known.",
         ),
-        ({"temp": ["hot"]}, "temp: 1 row holds 'hot', not seen in training; taken as 'cold'."),
+        (
+            {"temp": ["hot"]},
+            "temp: 1 row holds 'hot', not seen in training; encoded as 'cold'.",
+        ),
         (
             {"temp": [None, "warm"]},
-            "temp: 1 row holds no value, not seen in training; taken as 'cold'.",
+            "temp: 1 row holds no value, not seen in training; encoded as 'cold'.",
         ),
         ({"age": [None, 3.0]}, ""),
         (
             {"member": [None, True]},
-            "member: 1 row without a value, which no training row was; the median of those "
-            "stands in.",
+            "member: 1 row without a value, which no training row was; replaced by the median "
+            "of training.",
         ),
     ],
 )
-def test_what_training_did_not_see_is_said_once(changes, sentence, task):
+def test_values_not_seen_in_training_are_reported_once(changes, sentence, task):
     rows = len(next(iter(changes.values())))
     frame = pl.DataFrame({**{k: v * rows for k, v in new_rows().items()}, **changes})
     found, notes = taken(task, frame)
@@ -200,12 +204,12 @@ def test_very_many_unknown_values_are_summed_up(task):
 def test_an_unknown_value_is_one_of_the_rare_where_there_are_such():
     cells = [f"c{i:02}" for i in range(60)] * 3
     task = features_and_target(
-        told(pl.DataFrame({"city": cells, "y": [i % 2 for i in range(180)]})), "y"
+        as_table(pl.DataFrame({"city": cells, "y": [i % 2 for i in range(180)]})), "y"
     )
     found, notes = taken(task, pl.DataFrame({"city": ["Graz"]}))
     assert found["city = other"] == [1.0]
     assert notes == (
-        "city: 1 row holds 'Graz', not seen in training; taken as one of the rare.",
+        "city: 1 row holds 'Graz', not seen in training; encoded as one of the rare.",
     )
 
 
@@ -217,13 +221,13 @@ def test_numbers_may_arrive_as_text_and_text_as_numbers(table):
     assert notes == ()
 
 
-def test_odd_cells_that_training_would_have_forgiven_are_forgiven(table):
+def test_a_few_cells_that_are_not_numbers_count_as_missing_as_in_training(table):
     cells = [str(i) for i in range(39)] + ["n.a."]
     made = table(cost=cells, y=[i % 2 for i in range(40)])
     task = features_and_target(made, "y")
     found, notes = taken(task, made.frame.to_native())
     assert found["cost missing"][-1] == 1
-    assert notes == ("cost: 1 row without a number ('n.a.'), taken as missing.",)
+    assert notes == ("cost: 1 row without a number ('n.a.'), read as missing.",)
 
 
 @pytest.mark.parametrize(
@@ -231,16 +235,16 @@ def test_odd_cells_that_training_would_have_forgiven_are_forgiven(table):
     [
         ({"age": None}, "has no column 'age'; it has"),
         ({"age": None, "Age ": [40.0]}, "has no column 'age'; did you mean 'Age '?"),
-        ({"age": ["forty"]}, "age holds 'forty' in row 1, where numbers were learnt from"),
+        ({"age": ["forty"]}, "age holds 'forty' in row 1, but numbers in training"),
         ({"age": [np.inf]}, "age is infinite in row 1"),
-        ({"age": [[1, 2]]}, r"age holds List\(.*\) values; numbers were learnt from"),
+        ({"age": [[1, 2]]}, r"age holds List\(.*\) values, but numbers in training"),
     ],
 )
-def test_rows_that_cannot_be_taken_are_refused(changes, message, task):
+def test_rows_that_cannot_be_encoded_are_refused(changes, message, task):
     columns = {k: v for k, v in new_rows(**changes).items() if v is not None}
     encoder = task.encoder.fit(task.frame)
     with pytest.raises(TableError, match=message):
-        rows_for(encoder, told(pl.DataFrame(columns)))
+        rows_for(encoder, as_table(pl.DataFrame(columns)))
 
 
 def test_notes_of_reading_the_new_table_are_passed_on(task, tmp_path):

@@ -1,4 +1,4 @@
-"""Whatever people send is read as it was meant, or refused in one sentence that helps."""
+"""Malformed tables are refused in one sentence; unusual ones are read."""
 
 import runpy
 from pathlib import Path
@@ -13,7 +13,7 @@ READ = {name: case for name, case in CASES.items() if case.values is not None}
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_meant_is_refused_in_one_sentence(name, tmp_path):
+def test_a_malformed_table_is_refused_in_one_sentence(name, tmp_path):
     case = REFUSED[name]
     path = case.make(tmp_path)
     with pytest.raises(TableError, match=case.says) as refusal:
@@ -25,7 +25,7 @@ def test_what_cannot_be_meant_is_refused_in_one_sentence(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", READ)
-def test_what_only_looks_broken_is_read(name, tmp_path):
+def test_an_unusual_table_is_read(name, tmp_path):
     case = READ[name]
     table = read(case.make(tmp_path))
     for column, cells in case.values.items():
@@ -37,6 +37,6 @@ def test_what_only_looks_broken_is_read(name, tmp_path):
     assert task.notes[: len(table.notes)] == table.notes
 
 
-def test_there_are_enough_of_them():
+def test_there_are_enough_cases():
     assert len(REFUSED) >= 60
     assert len(READ) >= 10

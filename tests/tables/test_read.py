@@ -1,4 +1,4 @@
-"""From data files to tables: every format, and what is guessed said aloud."""
+"""Reading data files: every format, with notes on what is guessed."""
 
 import gzip
 import io
@@ -68,7 +68,7 @@ def text(tmp_path, content, name="a.csv"):
 
 @pytest.mark.parametrize("cell", ["", "NA", "N/A", "nan", "NaN", "null", "?", " ", " NA "])
 @pytest.mark.parametrize("quote", ["", '"'])
-def test_a_cell_that_says_unknown_does_not_turn_numbers_into_text(cell, quote, tmp_path):
+def test_a_missing_cell_does_not_turn_numbers_into_text(cell, quote, tmp_path):
     found = text(tmp_path, f"x,y\n{quote}1.5{quote},1\n{quote}{cell}{quote},2\n")
     assert found.frame["x"].to_list() == [1.5, None]
 
@@ -96,11 +96,11 @@ def test_truth_values_are_recognised(tmp_path):
         (["3,14", "2"], [3.14, 2.0]),
         (["-0,5", "+1,5e3"], [-0.5, 1500.0]),
         (["1.234,5", "10"], [1234.5, 10.0]),
-        (["1,234", "5,678"], [1.234, 5.678]),  # no marks of thousands beside semicolons
+        (["1,234", "5,678"], [1.234, 5.678]),  # no thousands separators beside semicolons
         (["3,14", "NA"], [3.14, None]),
     ],
 )
-def test_decimal_commas_are_read_and_said(cells, expected, tmp_path):
+def test_decimal_commas_are_read_with_a_note(cells, expected, tmp_path):
     found = text(tmp_path, "x;y\n" + "".join(f"{cell};1\n" for cell in cells))
     assert found.frame["x"].to_list() == expected
     assert found.notes == ("Read the commas in x as decimal points.",)
@@ -174,7 +174,7 @@ def test_what_json_mixes_is_still_a_column(tmp_path):
 # ---------------------------------------------------------------- trouble
 
 
-def test_a_file_that_may_not_be_read_is_refused(tmp_path, monkeypatch):
+def test_a_file_without_permission_is_refused(tmp_path, monkeypatch):
     def refuse(path):
         raise PermissionError(13, "Permission denied")
 
@@ -184,7 +184,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path, monkeypatch):
         read(tmp_path / "a.csv")
 
 
-def test_a_path_that_cannot_be_is_refused():
+def test_an_impossible_path_is_refused():
     with pytest.raises(TableError, match="cannot be read|There is no file"):
         read("a\0b.csv")
     with pytest.raises(TableError, match="is a folder"):
@@ -286,6 +286,9 @@ def test_a_limit_of_unpacked_bytes_can_be_stated(tmp_path, monkeypatch):
         read(path)
     monkeypatch.setenv("ORDINALITY_MAX_UNPACKED", "200000000")
     assert len(unpacked(path.read_bytes(), "a")) == len(CSV) + 90_000_000
+    monkeypatch.setenv("ORDINALITY_MAX_UNPACKED", "0")
+    with pytest.raises(TableError, match="unpacks to more than 0 bytes, the limit"):
+        read(path)
     monkeypatch.setenv("ORDINALITY_MAX_UNPACKED", "many")
     with pytest.raises(TableError, match="is 'many'; set it to a number of bytes or unset it"):
         read(path)

@@ -1,4 +1,4 @@
-"""From tables to problems of ordinal regression: every rule, on frames of both kinds."""
+"""Problems of ordinal regression from tables: every rule, on frames of both kinds."""
 
 from datetime import date, datetime
 from pathlib import Path
@@ -69,8 +69,9 @@ def test_missing_cells_are_filled_in_and_marked(table):
         "c missing": [0, 1, 0, 0, 0, 0],
     }
     assert task.notes == (
-        "Cells are missing in a (2 rows), b (1 row); medians stand in, and columns mark where.",
-        "c is missing in 1 row, which is a category of its own.",
+        "Cells are missing in a (2 rows), b (1 row); replaced by medians, and columns mark "
+        "where.",
+        "c is missing in 1 row; missing is one of its categories.",
         "Encoded c as 3 categories.",
     )
     assert nw.from_native(task.frame)["c"].is_null().to_list() == [False, True] + [False] * 4
@@ -89,31 +90,29 @@ def test_of_very_many_categories_the_rare_ones_are_one(table):
     assert len(found) == 1 + 50
     assert sum(found["city = other"]) == 16  # four of the twenty rare ones fill the 49 up
     assert task.notes == (
-        "Encoded city as its 49 commonest categories, and the others of 65 as one.",
+        "Encoded city as its 49 most frequent categories, and the others of 65 as one.",
     )
 
 
 def test_text_that_is_nearly_all_numbers_is_numbers(table):
     cells = [str(i) for i in range(39)] + ["n.a."]
     task = features_and_target(many(table, cost=cells), "y")
-    assert task.notes == (
-        "cost is taken as numbers; 1 cell that is none counts as missing ('n.a.').",
-    )
+    assert task.notes == ("cost is read as numbers; 1 other cell counts as missing ('n.a.').",)
     found = encoded(task)
     assert found["cost"][-1] == 19.0
     assert found["cost missing"] == [0.0] * 39 + [1.0]
 
 
-def test_text_that_is_partly_numbers_is_categories_and_that_is_said(table):
+def test_text_that_is_partly_numbers_is_categories_with_a_note(table):
     task = features_and_target(many(table, doors=["2", "3", "4", "5more"] * 10), "y")
     assert [*encoded(task)][1:] == ["doors = 2", "doors = 3", "doors = 4", "doors = 5more"]
     assert task.notes[0] == (
-        "doors is taken as categories, because some cells are no numbers: '5more'."
+        "doors is read as categories, because some cells are not numbers: '5more'."
     )
     cells = [str(i) if i % 10 else "n.a." for i in range(40)]
     task = features_and_target(many(table, cost=cells), "y")
     assert task.notes == (
-        "Left out cost, which would be numbers but for 'n.a.'; mend or empty these cells.",
+        "Left out cost, which is numbers except for 'n.a.'; correct or empty these cells.",
     )
 
 
@@ -230,6 +229,8 @@ def test_rows_without_a_label_a_weight_or_a_group_are_left_out(table):
 def test_what_varies_only_in_rows_without_a_label_is_left_out(table):
     task = features_and_target(table(x=[1, 2, 3], z=[5, 5, 6], y=[1, 2, None]), "y")
     assert [*encoded(task)] == ["x"]
+    with pytest.raises(TableError, match="left out z, which has only the value 5"):
+        features_and_target(table(z=[5, 5, 6], y=[1, 2, None]), "y")
 
 
 def test_an_infinite_cell_is_found_by_its_row_in_the_table(table):
@@ -259,7 +260,7 @@ def test_features_choose_and_drop_leaves_out(table):
     assert [*encoded(chosen)] == ["a"]
 
 
-def test_a_wide_table_must_be_meant_so(table):
+def test_far_more_columns_than_rows_need_wide(table):
     made = table(**{f"g{i}": [i, 1, 2] for i in range(1001)}, y=[0, 1, 1])
     with pytest.raises(TableError, match="1,001 columns to learn from and only 3 rows; is it"):
         features_and_target(made, "y")
@@ -299,7 +300,7 @@ def test_labels_keep_their_values(labels, expected, table):
     assert task.order is None
 
 
-def test_whole_labels_beside_gaps_are_whole(table):
+def test_integer_labels_beside_missing_ones_stay_integers(table):
     task = features_and_target(table(x=[1, 2, 3], y=[1, None, 2]), "y")
     assert task.y.dtype == np.int64
 
@@ -339,7 +340,7 @@ def test_the_wine_table_is_the_published_design():
     assert (task.y[warm].sum(), task.y[~warm].sum()) == (126, 84)
 
 
-def test_every_published_table_is_taken(data_dir):
+def test_every_published_table_is_encoded(data_dir):
     for path in sorted((data_dir / "ordinal").glob("*.csv*")):
         task = features_and_target(read(path), "target")
         found = encoded(task)

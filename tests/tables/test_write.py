@@ -1,4 +1,4 @@
-"""Files are written whole, in every format that is read, and nothing is replaced unasked."""
+"""Files are written whole, in every format that is read, and not replaced without `force`."""
 
 import io
 import os
@@ -40,7 +40,7 @@ def test_a_dash_is_standard_output(capsys):
     assert capsys.readouterr().out == "a,b\n1,x\n2,=y\n"
 
 
-def test_nothing_is_replaced_unasked(tmp_path):
+def test_nothing_is_replaced_without_force(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("precious")
     with pytest.raises(TableError, match=r"a\.csv exists; add `force` to replace it"):
@@ -59,7 +59,7 @@ def test_nothing_is_replaced_unasked(tmp_path):
         ("", "is a folder; name a file in it"),
     ],
 )
-def test_a_place_that_cannot_be_is_refused(name, message, tmp_path):
+def test_a_path_that_cannot_be_written_is_refused(name, message, tmp_path):
     with pytest.raises(TableError, match=message):
         write(tmp_path / name, COLUMNS)
     assert not [*tmp_path.iterdir()]

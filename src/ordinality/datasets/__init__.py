@@ -1,9 +1,9 @@
 """Data sets: small tables of the package, the data folder, partitions and generators.
 
-*Embedded*: `load_wine`, `load_housing` and the other classics are always there. *Folder*: the
-benchmark sets of the papers are not ours to ship; `load` and `partitions` read them from
-`data_folder`, `available`, `missing` and `verify` say what it holds. *Made up*: the generators
-draw what the papers' figures show, and smooth problems of any size.
+*Embedded*: `load_wine`, `load_housing` and the other classics come with the package. *Folder*:
+the benchmark sets of the papers do not; `load` and `partitions` read them from `data_folder`,
+and `available`, `missing` and `verify` say what it holds. *Synthetic*: the generators draw what
+the papers' figures show, and smooth problems of any size.
 """
 
 from .classics import (
@@ -19,6 +19,7 @@ from .classics import (
     load_pneumoconiosis,
     load_wine,
 )
+from .comparisons import PairSplit, label_pairs, utility_pairs
 from .discretise import chu_labels, equal_frequency, equal_length
 from .folder import (
     VARIABLE,
@@ -32,9 +33,8 @@ from .folder import (
 )
 from .inventory import FOLDERS, INVENTORY, PAPERS, Entry
 from .loading import Dataset, load
-from .pairs import PairSplit, label_pairs, utility_pairs
 from .ratings import collaborative_filtering, rating_matrix
-from .splits import Partitions, Rows, Split, fresh_partitions, partitions, standardised
+from .splits import Partitions, RowSplit, Split, fresh_partitions, partitions, standardised
 from .synthetic import (
     SmoothProblem,
     bands_2d,
@@ -56,7 +56,7 @@ __all__ = [
     "MissingDataError",
     "PairSplit",
     "Partitions",
-    "Rows",
+    "RowSplit",
     "SmoothProblem",
     "Split",
     "available",

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ordinality.datasets.loading import Dataset
-from ordinality.datasets.reading import Table, encode, read_csv
+from .folder import read_columns
+from .loading import Columns, Dataset, encoded
 
 __all__ = [
     "CLASSICS",
@@ -102,12 +102,17 @@ CLASSICS = {
 
 
 def embedded_path(name: str) -> Path:
-    """Where the CSV file of an embedded table is.
+    """Path of the CSV file of an embedded table.
 
     Parameters
     ----------
     name : str
         A key of `CLASSICS`.
+
+    Returns
+    -------
+    Path
+        A file within the package.
 
     Examples
     --------
@@ -116,7 +121,7 @@ def embedded_path(name: str) -> Path:
     """
     if name not in CLASSICS:
         raise ValueError(
-            f"{name!r} is no table of the package; choose one of {', '.join(CLASSICS)}."
+            f"{name!r} is not a table of the package; choose one of {', '.join(CLASSICS)}."
         )
     return Path(__file__).parent / "embedded" / f"{name}.csv"
 
@@ -132,38 +137,38 @@ def load_embedded(name: str) -> Dataset:
     Returns
     -------
     Dataset
+        Ordered labels or comparisons.
 
     Examples
     --------
     >>> load_embedded("cheese")
     Dataset('cheese', ordinal: 36 rows, 4 inputs, 9 levels)
     """
-    path = embedded_path(name)
-    about, table = CLASSICS[name], read_csv(path)
-    return _comparisons(name, about, table) if about.pair[0] else _ordinal(name, about, table)
+    columns = read_columns(embedded_path(name))
+    return (_comparisons if CLASSICS[name].pair[0] else _ordinal)(name, CLASSICS[name], columns)
 
 
-def _ordinal(name: str, about: Classic, table: Table) -> Dataset:
-    inputs = encode(table, (about.target, about.count))
-    labels = table[about.target]
+def _ordinal(name: str, about: Classic, columns: Columns) -> Dataset:
+    X, names = encoded(columns, (about.target, about.count))
+    labels = columns[about.target]
     if labels.dtype.kind == "f":
         y = labels.astype(np.int64)
     else:
         y = np.array([1 + about.levels.index(label) for label in labels.tolist()])
     return Dataset(
-        name, "ordinal", inputs.X, y, inputs.names, about.levels,
-        weight=table[about.count].copy() if about.count else None,
+        name, "ordinal", X, y, names, about.levels,
+        weight=columns[about.count].copy() if about.count else None,
         description=about.about, source=about.source, licence=LICENCE,
     )  # fmt: skip
 
 
-def _comparisons(name: str, about: Classic, table: Table) -> Dataset:
-    first, second = (table[column].tolist() for column in about.pair)
+def _comparisons(name: str, about: Classic, columns: Columns) -> Dataset:
+    first, second = (columns[column].tolist() for column in about.pair)
     items = tuple(dict.fromkeys(first))
     pairs = [[items.index(a), items.index(b)] for a, b in zip(first, second, strict=True)]
     return Dataset(
         name, "comparisons", np.empty((len(items), 0)), np.ones(len(pairs), dtype=np.int64), (),
-        items=items, pairs=np.array(pairs), weight=table[about.count].copy(),
+        items=items, pairs=np.array(pairs), weight=columns[about.count].copy(),
         description=about.about, source=about.source, licence=LICENCE,
     )  # fmt: skip
 
@@ -175,6 +180,11 @@ def load_wine() -> Dataset:
     crushed and the contact of juice with skins; each treatment fills two bottles. Source:
     Randall, J. H. (1989), "The analysis of sensory data by generalised linear model",
     Biometrical Journal 31, 781-793. The file is that of ``examples/wine.csv``.
+
+    Returns
+    -------
+    Dataset
+        A row for each rating.
 
     Examples
     --------
@@ -193,6 +203,11 @@ def load_housing() -> Dataset:
     analysis of multiple contingency tables: two examples", Scandinavian Journal of Statistics
     3, 97-106; the numbers agree with those of Venables & Ripley's R package MASS.
 
+    Returns
+    -------
+    Dataset
+        A row for each cell of the table, with its count as the weight.
+
     Examples
     --------
     >>> import numpy as np
@@ -210,6 +225,11 @@ def load_cheese() -> Dataset:
     5.3.1, data of G. Newell; 52 answers for each cheese. A proportional odds model of the
     numbers here has a log-likelihood of -355.67, as in the manual of the program JMP.
 
+    Returns
+    -------
+    Dataset
+        A row for each cell of the table, with its count as the weight.
+
     Examples
     --------
     >>> import numpy as np
@@ -225,6 +245,11 @@ def load_pneumoconiosis() -> Dataset:
 
     Source: Ashford, J. R. (1959), "An approach to the analysis of data for semi-quantal
     responses in biological assay", Biometrics 15, 573-581.
+
+    Returns
+    -------
+    Dataset
+        A row for each cell of the table, with its count as the weight.
 
     Examples
     --------
@@ -243,6 +268,11 @@ def load_arthritis() -> Dataset:
     "Clinical efficiency trials with categorical data", in K. E. Peace (ed.), Biopharmaceutical
     Statistics for Drug Development, 403-451; the rows agree with those of the R package vcd.
 
+    Returns
+    -------
+    Dataset
+        A row for each patient.
+
     Examples
     --------
     >>> import numpy as np
@@ -260,6 +290,11 @@ def load_mental() -> Dataset:
     L. et al. (1962), Mental Health in the Metropolis: The Midtown Manhattan Study; the numbers
     agree with those of the R package vcdExtra.
 
+    Returns
+    -------
+    Dataset
+        A row for each cell of the table, with its count as the weight.
+
     Examples
     --------
     >>> import numpy as np
@@ -276,6 +311,11 @@ def load_baseball() -> Dataset:
     Every pair of teams met 13 times. Source: Agresti, A. (1990), Categorical Data Analysis;
     a Bradley-Terry model of the numbers here has the abilities printed there.
 
+    Returns
+    -------
+    Dataset
+        A row for each winner and loser, with the number of games as the weight.
+
     Examples
     --------
     >>> baseball = load_baseball()
@@ -291,6 +331,11 @@ def load_citations() -> Dataset:
     The cited journal is the winner; citations of a journal by itself are left out. Source:
     Stigler, S. (1994), "Citation patterns in the journals of statistics and probability",
     Statistical Science 9, 94-108; a Bradley-Terry model has the export scores known for them.
+
+    Returns
+    -------
+    Dataset
+        A row for each cited and citing journal, with the count as the weight.
 
     Examples
     --------

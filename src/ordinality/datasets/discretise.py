@@ -28,14 +28,17 @@ def equal_length(
     Parameters
     ----------
     target : array-like of shape (n,)
+        Metric values.
     bins : int
-        How many levels; one may come out empty.
-    low, high : float, default the extremes of `target`
+        Number of levels; one may come out empty.
+    low, high : float, optional
         Where the first interval begins and the last one ends; values outside fall into these.
+        By default the extremes of `target`.
 
     Returns
     -------
-    ndarray of shape (n,)
+    ndarray of int, shape (n,)
+        The level of each value.
 
     Examples
     --------
@@ -46,7 +49,8 @@ def equal_length(
     start = values.min() if low is None else low
     stop = values.max() if high is None else high
     edges = start + (stop - start) * np.arange(1, bins) / bins
-    # An edge such as 3 + 3.6 / 5 may round to just below a value that equals it on paper.
+    # An edge such as 3 + 3.6 / 5 may round to just below a value that equals it on paper. The
+    # roundings of four operations, of the ends and of the value are below 5 eps together.
     slack = 8 * np.finfo(float).eps * max(abs(start), abs(stop))
     return np.searchsorted(edges + slack, values, side="left") + 1
 
@@ -55,17 +59,19 @@ def equal_frequency(target: ArrayLike, bins: int) -> Labels:
     """Levels 1..bins by shares of equal size; equal values may fall into two levels.
 
     The rows are sorted by their target, equal ones in their order, and cut into `bins` runs;
-    where the number of rows is no multiple, the first runs are longer by one.
+    if their number is not a multiple of `bins`, the first runs are longer by one.
 
     Parameters
     ----------
     target : array-like of shape (n,)
+        Metric values.
     bins : int
-        At most n.
+        Number of levels, at most n.
 
     Returns
     -------
-    ndarray of shape (n,)
+    ndarray of int, shape (n,)
+        The level of each value.
 
     Examples
     --------
@@ -87,17 +93,24 @@ def equal_frequency(target: ArrayLike, bins: int) -> Labels:
 def chu_labels(name: str, target: ArrayLike, bins: int) -> Labels:
     """Labels of Chu's nine sets from their metric targets, with what he changed by hand.
 
-    Equal lengths, except: of the machine CPU set the nine largest performances are pulled
-    down; of the pyrimidines the outlying activity 0.1 is ignored and the first bin begins at
+    Equal lengths, except: of the machine CPU set the nine largest performances are reduced;
+    of the pyrimidines the outlying activity 0.1 is ignored and the first bin begins at
     0.451 (5 bins) or 0.44 (10 bins). In the published diabetes set of ten bins six further
     labels were moved so that every level has two rows; those are not moved here.
 
     Parameters
     ----------
     name : str
-        Of a set in the folder ``regression``, such as ``"machine_cpu"``.
+        Name of a set in the folder ``regression``, such as ``"machine_cpu"``.
     target : array-like of shape (n,)
+        Metric targets of that set.
     bins : int
+        Number of levels.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        The level of each value.
 
     Examples
     --------
@@ -108,8 +121,8 @@ def chu_labels(name: str, target: ArrayLike, bins: int) -> Labels:
     """
     values = np.asarray(target, dtype=np.float64)
     if name == "machine_cpu":
-        pulled = {636: 500, 915: 500, 1144: 500, 1150: 500, 510: 460, 489: 439, 465: 425}
-        return equal_length([pulled.get(value, value) for value in values.tolist()], bins)
+        reduced = {636: 500, 915: 500, 1144: 500, 1150: 500, 510: 460, 489: 439, 465: 425}
+        return equal_length([reduced.get(value, value) for value in values.tolist()], bins)
     if name == "pyrimidines" and bins in (5, 10):
         return equal_length(values, bins, low={5: 0.451, 10: 0.44}[bins])
     return equal_length(values, bins)

@@ -1,18 +1,28 @@
-"""The data folder: where it is, what it holds, what is missing and where to get that.
+"""The data folder: where it is, what it holds, what is missing, and how its files are read.
 
 The folder is named by the environment variable ``ORDINALITY_DATA``; without it, it is the
-user's data directory. Its layout is that of the inventory: ``regression/abalone.csv.gz``.
+user's data directory. Its layout is that of the inventory: ``regression/abalone.csv.gz``. The
+files are CSV of known columns, so that the standard library and NumPy are enough to read them.
 """
 
 from __future__ import annotations
 
+import csv
+import gzip
 import os
 import sys
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
-from ordinality.datasets.inventory import INVENTORY, Entry
-from ordinality.datasets.reading import Table, read_csv, shape
+import numpy as np
+from numpy.typing import NDArray
+
+from .inventory import INVENTORY, Entry
 
 __all__ = [
     "VARIABLE",
@@ -24,10 +34,14 @@ __all__ = [
     "locate",
     "missing",
     "read",
+    "read_columns",
     "verify",
 ]
 
 VARIABLE = "ORDINALITY_DATA"
+KEPT = 8  # files whose columns stay in memory: the twenty partitions of a set are in one file
+
+Array = NDArray[Any]
 
 
 class MissingDataError(FileNotFoundError, ValueError):
@@ -38,6 +52,15 @@ class MissingDataError(FileNotFoundError, ValueError):
 class Check:
     """What was found where a file of the inventory should be.
 
+    Parameters
+    ----------
+    entry : Entry
+        What the file should be.
+    rows, columns : int or None
+        Shape of the file; None if there is no readable file.
+    problem : str
+        What is wrong; empty if nothing is.
+
     Examples
     --------
     >>> Check(find("ordinal/era"), 999, 5, "has 999 rows of 5 columns, not 1000 of 5").ok
@@ -45,9 +68,9 @@ class Check:
     """
 
     entry: Entry
-    rows: int | None  # None if there is no readable file
+    rows: int | None
     columns: int | None
-    problem: str  # empty if the file is as it should be
+    problem: str
 
     @property
     def ok(self) -> bool:
@@ -56,7 +79,7 @@ class Check:
 
 
 def data_folder() -> Path:
-    """Return the folder of data sets, which need not exist.
+    """The folder of data sets, which need not exist.
 
     Returns
     -------
@@ -85,7 +108,19 @@ def data_folder() -> Path:
 
 
 def find(name: str, *, among: tuple[Entry, ...] = INVENTORY) -> Entry:
-    """Entry of the inventory called `name`, or ``folder/name`` where folders share it.
+    """Entry of the inventory by its name, or by ``folder/name`` where folders share a name.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"abalone"`` or ``"multiclass/segment"``.
+    among : tuple of Entry, default=INVENTORY
+        Entries to choose from.
+
+    Returns
+    -------
+    Entry
+        The one entry of that name.
 
     Examples
     --------
@@ -100,17 +135,11 @@ def find(name: str, *, among: tuple[Entry, ...] = INVENTORY) -> Entry:
     if found:
         keys = " or ".join(repr(entry.key) for entry in found)
         raise ValueError(f"{name!r} is in more than one folder; say {keys}.")
-    raise ValueError(f"{name!r} is no data set of the inventory; {_nearest(name, among)}")
-
-
-def _nearest(name: str, among: tuple[Entry, ...]) -> str:
-    from difflib import get_close_matches
-
     names = [e.key for e in among] if "/" in name else [e.name for e in among]
     close = dict.fromkeys(get_close_matches(name, names, n=2, cutoff=0.7))
-    if close:
-        return f"did you mean {' or '.join(map(repr, close))}?"
-    return "`ordinality data --json` lists them all."
+    meant = " or ".join(map(repr, close))
+    hint = f"did you mean {meant}?" if meant else "`INVENTORY` lists them all."
+    raise ValueError(f"{name!r} is not a data set of the inventory; {hint}")
 
 
 def locate(entry: Entry) -> Path | None:
@@ -123,20 +152,13 @@ def locate(entry: Entry) -> Path | None:
     return None
 
 
-def read(entry: Entry) -> Table:
-    """Read the file of an entry; a missing one is an error that says where to get it."""
-    path = locate(entry)
-    if path is None:
-        raise MissingDataError(
-            f"{entry.file} is not in {data_folder()}; get it from {entry.origin.where} "
-            f"(licence: {entry.origin.licence}), or set {VARIABLE} to the folder that holds "
-            f"{entry.folder}/."
-        )
-    return read_csv(path)
-
-
 def available() -> tuple[Entry, ...]:
     """Entries whose files are in the data folder.
+
+    Returns
+    -------
+    tuple of Entry
+        In the order of the inventory.
 
     Examples
     --------
@@ -148,6 +170,11 @@ def available() -> tuple[Entry, ...]:
 
 def missing() -> tuple[Entry, ...]:
     """Entries whose files are not in the data folder.
+
+    Returns
+    -------
+    tuple of Entry
+        In the order of the inventory.
 
     Examples
     --------
@@ -168,6 +195,7 @@ def verify(name: str) -> Check:
     Returns
     -------
     Check
+        The shape that was found, and the problem if there is one.
 
     Examples
     --------
@@ -181,10 +209,70 @@ def verify(name: str) -> Check:
     if path is None:
         return Check(entry, None, None, f"missing; get it from {entry.origin.where}")
     try:
-        found, wanted = shape(path), (entry.rows, entry.columns)
+        names, *below = _rows(path)
     except ValueError as problem:
         return Check(entry, None, None, f"cannot be read: {problem}")
-    if found == wanted:
-        return Check(entry, *found, "")
-    (rows, columns), (r, c) = found, wanted
-    return Check(entry, rows, columns, f"has {rows} rows of {columns} columns, not {r} of {c}")
+    rows, columns = len(below), len(names)
+    if (rows, columns) == (entry.rows, entry.columns):
+        return Check(entry, rows, columns, "")
+    wanted = f"{entry.rows} of {entry.columns}"
+    return Check(entry, rows, columns, f"has {rows} rows of {columns} columns, not {wanted}")
+
+
+# ---------------------------------------------------------------- reading files
+
+
+def read(entry: Entry) -> Mapping[str, Array]:
+    """Columns of the file of an entry; a missing one is an error that says where to get it."""
+    path = locate(entry)
+    if path is None:
+        raise MissingDataError(
+            f"{entry.file} is not in {data_folder()}; get it from {entry.origin.where} "
+            f"(licence: {entry.origin.licence}), or set {VARIABLE} to the folder that holds "
+            f"{entry.folder}/."
+        )
+    return read_columns(path)
+
+
+def read_columns(path: Path) -> Mapping[str, Array]:
+    """Columns of a CSV file by name: floats with NaN for empty cells, or text.
+
+    The arrays are shared between calls and cannot be written to.
+    """
+    state = path.stat()
+    return _columns(path, state.st_mtime_ns, state.st_size)  # a file that changed is read again
+
+
+@lru_cache(maxsize=KEPT)
+def _columns(path: Path, changed: int, size: int) -> Mapping[str, Array]:
+    names, *rows = _rows(path)
+    return dict(zip(names, map(_column, zip(*rows, strict=True)), strict=True))
+
+
+def _rows(path: Path) -> list[list[str]]:
+    """Header and rows of a CSV file, all of equal length; gzipped if it ends in ``.gz``."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opener(path, "rt", encoding="utf-8", newline="") as file:
+            rows = [row for row in csv.reader(file) if row]
+        if len(rows) < 2:
+            raise csv.Error("no row under the header")
+        for number, row in enumerate(rows):
+            if len(row) != len(rows[0]):
+                raise csv.Error(f"row {number} has {len(row)} cells, the header {len(rows[0])}")
+    except (csv.Error, OSError, EOFError, zlib.error, UnicodeDecodeError) as problem:
+        raise ValueError(
+            f"{path} cannot be read as a table ({problem}); expected comma-separated lines of "
+            "equal length in UTF-8: download the file again."
+        ) from problem
+    return rows
+
+
+def _column(cells: Sequence[str]) -> Array:
+    values: Array
+    try:
+        values = np.array([cell or "nan" for cell in cells], dtype=np.float64)
+    except ValueError:
+        values = np.array(cells, dtype=np.str_)
+    values.setflags(write=False)
+    return values

@@ -1,7 +1,7 @@
-"""What the data folder may hold: every file, its shape, who uses it, and where it comes from.
+"""Inventory of the data folder: every file, its shape, who uses it, and where it comes from.
 
-The sets are not ours to ship. Each line below names a file of the folder's layout with the rows
-and columns it must have, so that a copy can be found missing, or found wrong.
+The licences do not allow shipping the sets. Each line below names a file of the folder with the
+rows and columns it must have, so that a missing or wrong copy is noticed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PAPERS = {
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a copy of a file is to be had, and on which terms."""
+    """Where to get a copy of a file, and on which terms."""
 
     where: str
     licence: str
@@ -38,6 +38,27 @@ class Folder:
 class Entry:
     """One file of the data folder.
 
+    Parameters
+    ----------
+    folder, name : str
+        Folder of the file, and its name without the ending.
+    packed : bool
+        Whether it is gzipped.
+    rows, columns : int
+        Shape of the file, the target included.
+    papers : tuple of str
+        Keys of `PAPERS` that use it.
+    origin : Origin
+        Where to get it, and on which terms.
+    about : str, default=""
+        What it holds.
+    levels : tuple of str, default=()
+        What labels 1..K are called, lowest first.
+    aside : tuple of str, default=()
+        Columns that are neither inputs nor target.
+    nominal : tuple of str, default=()
+        Columns whose numbers are names.
+
     Examples
     --------
     >>> entry = INVENTORY[0]
@@ -47,15 +68,15 @@ class Entry:
 
     folder: str
     name: str
-    packed: bool  # gzipped
+    packed: bool
     rows: int
-    columns: int  # of the file, the target among them
-    papers: tuple[str, ...]  # keys of PAPERS
+    columns: int
+    papers: tuple[str, ...]
     origin: Origin
     about: str = ""
-    levels: tuple[str, ...] = ()  # what labels 1..K are called, lowest first
-    aside: tuple[str, ...] = ()  # columns that are neither inputs nor target
-    nominal: tuple[str, ...] = ()  # columns whose numbers are names
+    levels: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
+    nominal: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:

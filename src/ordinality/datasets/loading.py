@@ -1,4 +1,4 @@
-"""Data sets as problems: inputs and targets as arrays, with names, levels and source.
+"""Data sets as arrays: inputs and targets with names, levels and source.
 
 `load` reads a set of the data folder by the rules of its kind. Labels stay 1..K as published;
 `Dataset.levels` says what they are called. Published partitions are read by `partitions`.
@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -14,18 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinality.datasets.folder import find, read
-from ordinality.datasets.inventory import INVENTORY, PAPERS, Entry
-from ordinality.datasets.reading import Table, encode
+from .folder import find, read
+from .inventory import INVENTORY, PAPERS, Entry
 
-__all__ = ["Dataset", "load"]
-
+__all__ = ["Dataset", "encoded", "load"]
 
 Array = NDArray[Any]
-
-
+Columns = Mapping[str, Array]
 Floats = NDArray[np.float64]
-
 
 LOADABLE = tuple(entry for entry in INVENTORY if entry.kind != "partitions")
 
@@ -33,6 +29,32 @@ LOADABLE = tuple(entry for entry in INVENTORY if entry.kind != "partitions")
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """One data set: what is known of each row, and what is to be learnt.
+
+    Parameters
+    ----------
+    name : str
+        Name of the set.
+    kind : str
+        ``"metric"``, ``"ordinal"``, ``"classes"``, ``"rankings"``, ``"comparisons"``,
+        ``"ratings"`` or ``"table"``; `load` says what ``y`` is for each.
+    X : ndarray of shape (n, d)
+        Inputs, NaN where missing. Of comparisons: a row for each item.
+    y : ndarray
+        Targets.
+    feature_names : tuple of str, length d
+        What each column of ``X`` is.
+    levels : tuple of str, default=()
+        What labels 1..K are called, lowest first; or the labels that are ranked.
+    items : tuple of str, default=()
+        Of comparisons: what is compared.
+    pairs : ndarray of int, shape (m, 2), optional
+        Of comparisons: rows of ``X``; ``y`` says which was preferred.
+    weight : ndarray of shape (n,), optional
+        How many cases a row stands for.
+    aside : mapping of str to ndarray, default={}
+        Further columns, neither inputs nor target.
+    description, source, licence : str, default=""
+        What the set is, where it comes from, and on which terms.
 
     Examples
     --------
@@ -45,15 +67,15 @@ class Dataset:
     """
 
     name: str
-    kind: str  # metric, ordinal, classes, rankings, comparisons, ratings or table
-    X: Floats  # (n, d); NaN is missing. Of comparisons: a row for each item
-    y: Array  # labels 1..K, metric values, classes; ranks (n, L); answers +1, 0, -1
+    kind: str
+    X: Floats
+    y: Array
     feature_names: tuple[str, ...]
-    levels: tuple[str, ...] = ()  # what 1..K are called, lowest first; labels that are ranked
-    items: tuple[str, ...] = ()  # of comparisons: what is compared
-    pairs: Array | None = None  # of comparisons: (m, 2) rows of X, `y` says who won
-    weight: Floats | None = None  # how many cases a row stands for
-    aside: Mapping[str, Array] = field(default_factory=dict)  # further columns of the rows
+    levels: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()
+    pairs: Array | None = None
+    weight: Floats | None = None
+    aside: Mapping[str, Array] = field(default_factory=dict)
     description: str = ""
     source: str = ""
     licence: str = ""
@@ -62,13 +84,20 @@ class Dataset:
         object.__setattr__(self, "aside", MappingProxyType(dict(self.aside)))
 
     def repeated(self) -> Dataset:
-        """The same set with a row for each case, where `weight` counts them."""
+        """The same set with a row for each case, where `weight` counts them.
+
+        Returns
+        -------
+        Dataset
+            Without weights.
+        """
         if self.weight is None:
             return self
         counts = self.weight.astype(np.int64)
         if np.any(counts != self.weight):
             raise ValueError(
-                f"{self.name!r} has weights that are not whole; pass them on as weights."
+                f"{self.name!r} has weights that are not whole numbers; pass them to `fit` as "
+                "`sample_weight`."
             )
         rows = np.repeat(np.arange(len(counts)), counts)
         aside = {name: column[rows] for name, column in self.aside.items()}
@@ -90,8 +119,8 @@ class Dataset:
 def load(name: str) -> Dataset:
     """Read a set of the data folder.
 
-    Inputs are encoded as `reading.encode` says: numbers as they are, NaN where missing, text as
-    indicators. What else a file holds is in ``aside``.
+    Numbers are inputs as they are, NaN where missing; text becomes indicators. Other columns
+    are in ``aside``.
 
     ============  ============================================================================
     kind          ``y``
@@ -108,13 +137,13 @@ def load(name: str) -> Dataset:
     Parameters
     ----------
     name : str
-        Of a file without its ending, such as ``"abalone"``; with its folder where two have the
-        same, as in ``"label_ranking/segment"``.
+        Name of a file without its ending, such as ``"abalone"``; with its folder where two
+        files share it, as in ``"label_ranking/segment"``.
 
     Returns
     -------
     Dataset
-        With arrays of its own.
+        Its arrays are not shared with other calls.
 
     Examples
     --------
@@ -122,77 +151,94 @@ def load(name: str) -> Dataset:
     Dataset('ordinal/era', ordinal: 1000 rows, 4 inputs, 9 levels)
     >>> load("abalon")
     Traceback (most recent call last):
-    ValueError: 'abalon' is no data set of the inventory; did you mean 'abalone'?
+    ValueError: 'abalon' is not a data set of the inventory; did you mean 'abalone'?
     """
-    entry = _loadable(name)
-    table = read(entry)
-    return _READERS[entry.kind](entry, table)
+    named = [entry for entry in INVENTORY if name in (entry.key, entry.name)]
+    if named and all(entry.kind == "partitions" for entry in named):
+        raise ValueError(
+            f"{name!r} holds published partitions; read it with partitions(name, kind)."
+        )
+    entry = find(name, among=LOADABLE)
+    return _READERS[entry.kind](entry, read(entry))
 
 
-def _loadable(name: str) -> Entry:
-    try:
-        return find(name, among=LOADABLE)
-    except ValueError:
-        if any(name in (e.key, e.name) for e in INVENTORY if e.kind == "partitions"):
-            raise ValueError(
-                f"{name!r} holds published partitions; read it with partitions(name, kind)."
-            ) from None
-        raise
+def encoded(
+    columns: Columns, leave_out: Collection[str] = (), nominal: Collection[str] = ()
+) -> tuple[Floats, tuple[str, ...]]:
+    """Columns as a matrix of numbers, and the name of each of its columns.
+
+    Text, and the numbers of `nominal` columns, become indicators ``name=value``, one for each
+    value in ascending order; of two values the first is left out. An empty cell is NaN among
+    numbers and zero in all indicators.
+    """
+    parts: dict[str, Array] = {}
+    for name, column in columns.items():
+        if name in leave_out:
+            continue
+        numbers = column.dtype.kind == "f"
+        if numbers and name not in nominal:
+            parts[name] = column
+            continue
+        values = np.unique(column[~np.isnan(column)] if numbers else column[column != ""])
+        for value in values[1:] if len(values) == 2 else values:
+            parts[f"{name}={value:g}" if numbers else f"{name}={value}"] = column == value
+    X = np.empty((len(next(iter(columns.values()))), len(parts)))
+    for i, part in enumerate(parts.values()):
+        X[:, i] = part
+    return X, tuple(parts)
 
 
-# ---------------------------------------------------------------- one reader a kind
+# ---------------------------------------------------------------- a reader for each kind
 
 
 def _dataset(
-    entry: Entry, table: Table, y: Array, drop: tuple[str, ...], **more: Any
+    entry: Entry, columns: Columns, y: Array, drop: Collection[str], **more: Any
 ) -> Dataset:
-    """Columns but those in `drop` and those aside are inputs."""
-    left_out = (*drop, *entry.aside)
-    inputs = encode(table, left_out, nominal=entry.nominal)
+    """A set whose inputs are all columns but those in `drop` and those aside."""
+    X, names = encoded(columns, {*drop, *entry.aside}, entry.nominal)
     used = ", ".join(PAPERS[paper].partition(":")[0] for paper in entry.papers)
-    settled = {
-        "X": inputs.X,
-        "feature_names": inputs.names,
+    fields = {
+        "X": X,
+        "feature_names": names,
         "levels": entry.levels,
-        "aside": {name: table[name].copy() for name in entry.aside},
+        "aside": {name: columns[name].copy() for name in entry.aside},
         "description": entry.about + (f"; used by {used}" if used else ""),
         "source": entry.origin.where,
         "licence": entry.origin.licence,
     }
-    return Dataset(entry.key, entry.kind, y=y, **{**settled, **more})
+    return Dataset(entry.key, entry.kind, y=y, **{**fields, **more})
 
 
-def _metric(entry: Entry, table: Table) -> Dataset:
-    return _dataset(entry, table, table["target"].copy(), ("target",))
+def _metric(entry: Entry, columns: Columns) -> Dataset:
+    return _dataset(entry, columns, columns["target"].copy(), ["target"])
 
 
-def _ordinal(entry: Entry, table: Table) -> Dataset:
-    y = table["target"].astype(np.int64)
-    more: dict[str, Any] = {}
-    if "weight" in entry.aside:
-        more["weight"] = table["weight"].copy()
-    return _dataset(entry, table, y, ("target",), **more)
+def _ordinal(entry: Entry, columns: Columns) -> Dataset:
+    weight = columns["weight"].copy() if "weight" in entry.aside else None
+    y = columns["target"].astype(np.int64)
+    return _dataset(entry, columns, y, ["target"], weight=weight)
 
 
-def _classes(entry: Entry, table: Table) -> Dataset:
-    target = table["target"]
+def _classes(entry: Entry, columns: Columns) -> Dataset:
+    target = columns["target"]
     y = target.astype(np.int64) if target.dtype.kind == "f" else target.copy()
-    return _dataset(entry, table, y, ("target",), levels=tuple(map(str, np.unique(y).tolist())))
+    levels = tuple(map(str, np.unique(y).tolist()))
+    return _dataset(entry, columns, y, ["target"], levels=levels)
 
 
-def _rankings(entry: Entry, table: Table) -> Dataset:
+def _rankings(entry: Entry, columns: Columns) -> Dataset:
     if entry.name.startswith("sushi3"):
-        return _sushi(entry, table)
-    ranks = tuple(name for name in table.names if name.startswith("rank_"))
-    y = np.column_stack([table[name] for name in ranks])
+        return _sushi(entry, columns)
+    ranks = [name for name in columns if name.startswith("rank_")]
+    y = np.column_stack([columns[name] for name in ranks])
     labels = tuple(name.removeprefix("rank_") for name in ranks)
-    return _dataset(entry, table, y, ranks, levels=labels)
+    return _dataset(entry, columns, y, ranks, levels=labels)
 
 
-def _sushi(entry: Entry, table: Table) -> Dataset:
-    """Orders become ranks of items; who ranked them is what is known of a row."""
+def _sushi(entry: Entry, columns: Columns) -> Dataset:
+    """Orders as ranks of items; the inputs of a row describe who ranked them."""
     items, users = read(find("sushi3_items")), find("sushi3_users")
-    order = np.column_stack([table[f"rank{i}"] for i in range(1, 11)]).astype(np.int64)
+    order = np.column_stack([columns[f"rank{i}"] for i in range(1, 11)]).astype(np.int64)
     if entry.name == "sushi3a_orders":
         of_a = items["id_in_set_a"]
         names = {int(i): str(n) for i, n in zip(of_a, items["name_en"], strict=True) if i >= 0}
@@ -205,20 +251,21 @@ def _sushi(entry: Entry, table: Table) -> Dataset:
     return replace(about, name=entry.key, kind=entry.kind, description=entry.about)
 
 
-def _comparisons(entry: Entry, table: Table) -> Dataset:
+def _comparisons(entry: Entry, columns: Columns) -> Dataset:
     if entry.name == "flatlizards_contests":
         about = find("flatlizards_predictors")
         measured = read(about)
-        first, second = table["winner"], table["loser"]
-        y = np.ones(table.n_rows, dtype=np.int64)
+        first, second = columns["winner"], columns["loser"]
+        y = np.ones(len(first), dtype=np.int64)
         items = measured["lizard"]
         made = _dataset(about, measured, y, (), aside={})
     else:
-        first, second = table["item_a"], table["item_b"]
-        y = np.where(table["prefers_a"] == 1, 1, -1)
+        first, second = columns["item_a"], columns["item_b"]
+        y = np.where(columns["prefers_a"] == 1, 1, -1)
         items = np.unique(np.concatenate([first, second]))
         kept = ("judge", "gender", "age", "q1", "q2", "q3")
-        made = _dataset(entry, table, y, table.names, aside={k: table[k].copy() for k in kept})
+        aside = {name: columns[name].copy() for name in kept}
+        made = _dataset(entry, columns, y, columns, aside=aside)
         made = replace(made, X=np.empty((len(items), 0)))
     where = {item: i for i, item in enumerate(items.tolist())}
     pairs = np.array([[where[a], where[b]] for a, b in zip(first, second, strict=True)])
@@ -228,14 +275,14 @@ def _comparisons(entry: Entry, table: Table) -> Dataset:
     )  # fmt: skip
 
 
-def _ratings(entry: Entry, table: Table) -> Dataset:
-    column = "score" if "score" in table.names else "rating"
-    y = table[column].astype(np.int64) + (1 if column == "score" else 0)
-    return _dataset(entry, table, y, (column,))
+def _ratings(entry: Entry, columns: Columns) -> Dataset:
+    column = "score" if "score" in columns else "rating"
+    y = columns[column].astype(np.int64) + (1 if column == "score" else 0)
+    return _dataset(entry, columns, y, [column])
 
 
-def _table(entry: Entry, table: Table) -> Dataset:
-    return _dataset(entry, table, np.empty(0), ())
+def _table(entry: Entry, columns: Columns) -> Dataset:
+    return _dataset(entry, columns, np.empty(0), ())
 
 
 _READERS = {

@@ -1,7 +1,7 @@
-"""Ratings of many things by many people: matrices with holes, and one person's as the target.
+"""Collaborative filtering: matrices of ratings, and one user's ratings as the target.
 
 Chu & Ghahramani (2005), section 6.3, predict the stars one user gives to films from the stars
-that 1500 others gave to them. `collaborative_filtering` poses that problem: the sample of
+that 1500 others gave to them. `collaborative_filtering` is that problem: the sample of
 EachMovie in the data folder holds their user, 52647, with the 449 films and the counts of stars
 that the paper prints.
 """
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinality.datasets.loading import Dataset
+from .loading import Dataset
 
 __all__ = ["collaborative_filtering", "rating_matrix"]
 
@@ -28,13 +28,14 @@ def rating_matrix(ratings: Dataset) -> tuple[Floats, Numbers, Numbers]:
     Parameters
     ----------
     ratings : Dataset
-        Of kind ``"ratings"``: user ``X[:, 0]`` gave item ``X[:, 1]`` the label ``y``.
+        A set of kind ``"ratings"``: user ``X[:, 0]`` gave item ``X[:, 1]`` the label ``y``.
 
     Returns
     -------
-    matrix : ndarray of shape (items, users)
-    items, users : ndarray
-        What its rows and columns stand for, ascending.
+    matrix : ndarray of shape (n_items, n_users)
+        The labels.
+    items, users : ndarray of int
+        Numbers of the items and users of its rows and columns, ascending.
 
     Examples
     --------
@@ -65,19 +66,20 @@ def collaborative_filtering(
     Parameters
     ----------
     ratings : Dataset
-        Of kind ``"ratings"``.
-    user : int, default the user whose number of ratings is nearest to 449
-        Whose ratings are to be predicted. The paper's user had 449, so that the default of
-        ``load("eachmovie_sample_ratings")`` is that one, and any other set has a like one.
+        A set of kind ``"ratings"``.
+    user : int, optional
+        Whose ratings are to be predicted; by default the user whose number of ratings is
+        nearest to 449. The paper's user had 449, and is the default of
+        ``load("eachmovie_sample_ratings")``.
     n_users : int, default=1500
-        Inputs: the others with the most ratings of the user's items, fewer if there are no
-        more. Equally many count for the one with the smaller number.
+        Number of inputs: the others with the most ratings of the user's items, all others if
+        there are fewer. Among equals, those with smaller numbers are taken.
 
     Returns
     -------
     Dataset
-        Rows are the items that `user` rated, ``X`` has a column for each of the others, NaN
-        where they gave no rating; ``aside["item"]`` numbers the items.
+        Rows are the items that `user` rated; ``X`` has a column for each of the others, NaN
+        where they gave no rating; ``aside["item"]`` has the numbers of the items.
 
     Examples
     --------

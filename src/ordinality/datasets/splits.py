@@ -14,14 +14,14 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinality.datasets.folder import find, read
-from ordinality.datasets.inventory import INVENTORY
-from ordinality.datasets.reading import encode
+from .folder import find, read
+from .inventory import INVENTORY
+from .loading import load
 
 __all__ = [
     "KINDS",
     "Partitions",
-    "Rows",
+    "RowSplit",
     "Split",
     "fresh_partitions",
     "partitions",
@@ -31,7 +31,7 @@ __all__ = [
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-# What a kind of partitions is called -> folder, how many there are.
+# Kind of partitions -> folder, number of partitions.
 KINDS = {
     "chu": ("chu_partitions", 20),
     "equal-frequency": ("equal_frequency_partitions", 20),
@@ -40,7 +40,18 @@ KINDS = {
 
 
 class Split(NamedTuple):
-    """Rows to learn from and rows to be tested on; labels are 1..K.
+    """Rows to learn from and rows to be tested on.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Inputs to learn from.
+    y : ndarray of shape (n,)
+        Their labels 1..K; of rankings, the ranks of shape (n, L).
+    X_test : ndarray of shape (m, d)
+        Inputs to be tested on.
+    y_test : ndarray of shape (m,)
+        Their labels.
 
     Examples
     --------
@@ -56,13 +67,20 @@ class Split(NamedTuple):
     y_test: Array
 
 
-class Rows(NamedTuple):
+class RowSplit(NamedTuple):
     """Numbers of the rows to learn from and of those to be tested on.
+
+    Parameters
+    ----------
+    train : ndarray of int, shape (n,)
+        Rows to learn from.
+    test : ndarray of int, shape (m,)
+        Rows to be tested on.
 
     Examples
     --------
     >>> import numpy as np
-    >>> rows = Rows(np.array([2, 0]), np.array([1]))
+    >>> rows = RowSplit(np.array([2, 0]), np.array([1]))
     >>> rows.of(np.array([[5.0], [6.0], [7.0]]), np.array([1, 2, 3])).y.tolist()
     [3, 1]
     """
@@ -71,12 +89,32 @@ class Rows(NamedTuple):
     test: NDArray[np.int64]
 
     def of(self, X: Array, y: Array) -> Split:
-        """The rows of `X` and `y` that the numbers stand for."""
+        """The rows of `X` and `y` that have these numbers.
+
+        Parameters
+        ----------
+        X : ndarray of shape (N, d)
+            Inputs of all rows.
+        y : ndarray of shape (N,)
+            Labels of all rows.
+
+        Returns
+        -------
+        Split
+            The rows themselves.
+        """
         return Split(X[self.train], y[self.train], X[self.test], y[self.test])
 
 
 class Partitions(Sequence[Split]):
-    """Published partitions of one set, number 1 at index 0, each made when it is asked for.
+    """Published partitions of one set, number 1 at index 0, each read when it is asked for.
+
+    Parameters
+    ----------
+    name, kind : str
+        As for `partitions`.
+    bins : int, optional
+        As for `partitions`.
 
     Examples
     --------
@@ -109,25 +147,23 @@ class Partitions(Sequence[Split]):
         return self._masked(number) if self.kind == "equal-frequency" else self._listed(number)
 
     def _listed(self, number: int) -> Split:
-        """The file repeats the rows of every partition with their roles."""
-        table = read(self._entry)
-        inputs = [n for n in table.names if n not in ("partition", "role", "target")]
-        of_number = np.flatnonzero(table["partition"] == number)
-        train = table["role"][of_number] == "train"
+        """A partition of a file that repeats the rows for each, with their roles."""
+        columns = read(self._entry)
+        inputs = [columns[n] for n in columns if n not in ("partition", "role", "target")]
+        of_number = np.flatnonzero(columns["partition"] == number)
+        train = columns["role"][of_number] == "train"
         parts: list[Array] = []
         for rows in (of_number[train], of_number[~train]):
-            parts += [
-                np.column_stack([table[name][rows] for name in inputs]),
-                table["target"][rows].astype(np.int64),
-            ]
+            X = np.column_stack([column[rows] for column in inputs])
+            parts += [X, columns["target"][rows].astype(np.int64)]
         return Split(*parts)
 
     def _masked(self, number: int) -> Split:
-        """The file has a mask over the rows of the metric set."""
-        table, metric = read(self._entry), read(find(f"regression/{self.name}"))
-        train = table[f"train{self.bins}_{number:02d}"] == 1
-        y = table[f"label_{self.bins}"].astype(np.int64)
-        X = encode(metric, ["target"]).X
+        """A partition of a file that has a mask over the rows of the metric set for each."""
+        columns = read(self._entry)
+        train = columns[f"train{self.bins}_{number:02d}"] == 1
+        y = columns[f"label_{self.bins}"].astype(np.int64)
+        X = load(f"regression/{self.name}").X
         return Split(X[train], y[train], X[~train], y[~train])
 
 
@@ -137,18 +173,18 @@ def partitions(name: str, kind: str, bins: int | None = None) -> Partitions:
     Parameters
     ----------
     name : str
-        Such as ``"abalone"``.
+        Name of the set, such as ``"abalone"``.
     kind : {"chu", "equal-frequency", "orca"}
         Chu's 20 of nine sets cut into `bins` of equal length; 20 of twelve sets cut into
         `bins` of equal frequency; the ORCA review's 30 of thirteen ordinal sets.
     bins : {5, 10}, optional
-        For the first two kinds.
+        Number of bins, for the first two kinds.
 
     Returns
     -------
     Partitions
-        A sequence of `Split` in original units; abalone's sex is three indicators. Pass it
-        through `standardised` for methods that do not scale for themselves.
+        A sequence of `Split` in original units; abalone's sex is three indicators. Use
+        `standardised` for methods that do not scale their inputs.
 
     Examples
     --------
@@ -172,29 +208,29 @@ def partitions(name: str, kind: str, bins: int | None = None) -> Partitions:
 
 def fresh_partitions(
     n: int, train_size: int, repeats: int, seed: int, *, test_size: int | None = None
-) -> list[Rows]:
+) -> list[RowSplit]:
     """Random partitions, the same for a seed on every machine and under every NumPy.
 
-    Partition number k depends on `n`, `seed` and k alone: more repeats go on where fewer
-    stopped, and a smaller training set is a part of a larger one.
+    Partition k depends on `n`, `seed` and k alone: with more repeats the first ones stay the
+    same, and a smaller training set is part of a larger one.
 
     Parameters
     ----------
     n : int
-        Rows to be divided.
+        Number of rows to divide.
     train_size : int
-        Rows to learn from, below `n`.
+        Number of rows to learn from, below `n`.
     repeats : int
-        How many partitions.
+        Number of partitions.
     seed : int
-        Zero or above.
-    test_size : int, default all that are left
-        Rows to be tested on.
+        Seed of the draws, 0 or above.
+    test_size : int, optional
+        Number of rows to be tested on; by default all that are left.
 
     Returns
     -------
-    list of Rows
-        In random order, which does not matter; ``rows.of(X, y)`` is the `Split`.
+    list of RowSplit
+        Row numbers in random order; ``rows.of(X, y)`` is the `Split`.
 
     Examples
     --------
@@ -205,17 +241,17 @@ def fresh_partitions(
     rest = n - train_size if test_size is None else test_size
     if not (train_size > 0 and rest > 0 and train_size + rest <= n):
         raise ValueError(
-            f"{train_size} rows to learn from and {rest} to test on are wanted of {n}; both "
-            "must be above zero, and no more together than there are."
+            f"{train_size} rows to learn from and {rest} to test on were asked for, of {n}; "
+            "both must be above zero, and their sum at most the number of rows."
         )
     return [
-        Rows(order[:train_size], order[train_size : train_size + rest])
+        RowSplit(order[:train_size], order[train_size : train_size + rest])
         for order in _orders(n, repeats, seed)
     ]
 
 
 def _orders(n: int, repeats: int, seed: int) -> Iterator[NDArray[np.int64]]:
-    """Random orders of n rows: the order of n 64-bit numbers, equal ones as they come."""
+    """Random orders of n rows: those that sort n random 64-bit numbers."""
     for number in range(repeats):
         bits = np.random.PCG64(np.random.SeedSequence([seed, number]))
         yield np.argsort(bits.random_raw(n), kind="stable")
@@ -227,16 +263,18 @@ def standardised(split: Split, *, by: str = "train", ddof: int = 0) -> Split:
     Parameters
     ----------
     split : Split
+        Rows in any units.
     by : {"train", "all"}, default="train"
-        Whose mean and deviation: those of the training rows, which is what a method may know;
-        or of all rows, as Chu & Ghahramani (2005) word it for table 4 and as the ORCA review
-        did.
+        Rows that the mean and deviation are taken from: the training rows, which is what a
+        method may know; or all rows, as Chu & Ghahramani (2005) state for table 4 and as the
+        ORCA review did.
     ddof : {0, 1}, default=0
         The deviation's divisor is ``n - ddof``; the ORCA review has 1.
 
     Returns
     -------
     Split
+        The same rows and labels with scaled inputs.
 
     Examples
     --------
@@ -249,7 +287,7 @@ def standardised(split: Split, *, by: str = "train", ddof: int = 0) -> Split:
         raise ValueError(f"by={by!r} is not known; choose 'train' or 'all'.")
     known = split.X if by == "train" else np.concatenate([split.X, split.X_test])
     mean, spread = known.mean(axis=0), known.std(axis=0, ddof=ddof)
-    constant = np.ptp(known, axis=0) == 0  # whose deviation may round to something above zero
+    constant = np.ptp(known, axis=0) == 0  # their deviation may round to above zero
     spread = np.where(constant, 1.0, spread)
     X, X_test = ((part - mean) / spread for part in (split.X, split.X_test))
     X[:, constant] = X_test[:, constant] = 0.0

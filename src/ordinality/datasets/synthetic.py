@@ -1,7 +1,7 @@
-"""Made-up problems: those of the papers' figures, and smooth random ones of any size.
+"""Synthetic problems: those of the papers' figures, and smooth random ones of any size.
 
 Where a paper says how its data were drawn, they are drawn so; where it only shows them, the
-docstring says what was seen and what was chosen. Everything is a function of its seed.
+docstring says what the figure shows and what was chosen. The seed determines every draw.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from ordinality.datasets.splits import Split
+from .splits import Split
 
 __all__ = [
     "SmoothProblem",
@@ -28,11 +28,27 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 FEATURES = 2000  # random Fourier features of a smooth function
-BLOCK = 4096  # rows for which they are held at once
+BLOCK = 4096  # rows whose features are held in memory at once
 
 
 class SmoothProblem(NamedTuple):
-    """Ordered labels of a smooth function, and how well anybody could predict them.
+    """Ordered labels of a smooth function, with the smallest loss that can be expected.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Inputs to learn from.
+    y : ndarray of int, shape (n,)
+        Their labels 1..K.
+    X_test : ndarray of shape (m, d)
+        Inputs to be tested on.
+    y_test : ndarray of int, shape (m,)
+        Their labels.
+    thresholds : ndarray of shape (K-1,)
+        Where the noisy function is cut into levels.
+    floor : float
+        Mean negative log-likelihood of the test labels under the true function, noise and
+        thresholds.
 
     Examples
     --------
@@ -40,12 +56,12 @@ class SmoothProblem(NamedTuple):
     (2,)
     """
 
-    X: Floats  # (n, d)
-    y: Labels  # (n,), 1..K
-    X_test: Floats  # (m, d)
-    y_test: Labels  # (m,)
-    thresholds: Floats  # (K-1,)
-    floor: float  # mean -log p on the test rows of one who knows function, noise, thresholds
+    X: Floats
+    y: Labels
+    X_test: Floats
+    y_test: Labels
+    thresholds: Floats
+    floor: float
 
 
 def three_ranks_2d(
@@ -59,15 +75,19 @@ def three_ranks_2d(
 
     Parameters
     ----------
-    n, n_test : int
-        Rows to learn from and to test on.
+    n : int, default=60
+        Number of rows to learn from.
     noise : float, default=0.2
-        Standard deviation; 0.8 makes a case of higher noise.
-    seed : int
+        Standard deviation of the noise; 0.8 makes a case of higher noise.
+    n_test : int, default=1000
+        Number of rows to test on.
+    seed : int, default=0
+        Seed of the draws.
 
     Returns
     -------
     Split
+        Labels are 1, 2 and 3.
 
     Examples
     --------
@@ -92,6 +112,16 @@ def five_levels_1d(seed: int = 0) -> Split:
     0.1, 0.2, ..., 20; their levels change at the ends of the intervals, and at 7 in the middle
     of the gap.
 
+    Parameters
+    ----------
+    seed : int, default=0
+        Seed of the draws.
+
+    Returns
+    -------
+    Split
+        Labels are 1 to 5.
+
     Examples
     --------
     >>> import numpy as np
@@ -113,9 +143,25 @@ def bands_2d(n: int = 300, noise: float = 0.125, *, n_test: int = 1000, seed: in
     """Five bands of a product surface in the unit square (Herbrich, Graepel & Obermayer, 2000).
 
     ``10 (x1 - 0.5) (x2 - 0.5)`` plus normal noise of standard deviation 0.125, cut at -1, -0.1,
-    0.25 and 1: boundaries that no straight line follows. The set of 300 rows that goes round
-    as "toy" is reproduced with the noise left out. It also serves for figure 2 of Lin &
-    Li (2006), whose two-dimensional set is shown but not described.
+    0.25 and 1: no boundary is a straight line. The set of 300 rows known as "toy" is
+    reproduced without the noise. Figure 2 of Lin & Li (2006) shows a two-dimensional set that
+    is not described; this one takes its place.
+
+    Parameters
+    ----------
+    n : int, default=300
+        Number of rows to learn from.
+    noise : float, default=0.125
+        Standard deviation of the noise.
+    n_test : int, default=1000
+        Number of rows to test on.
+    seed : int, default=0
+        Seed of the draws.
+
+    Returns
+    -------
+    Split
+        Labels are 1 to 5.
 
     Examples
     --------
@@ -145,11 +191,15 @@ def expected_utilities(
     Parameters
     ----------
     labels : int
-        How many actions.
-    n, n_test : int
-        Rows to learn from and to test on.
-    states : int
-    seed : int or sequence of int
+        Number of actions.
+    n : int, default=50
+        Number of rows to learn from.
+    states : int, default=10
+        Number of states of the world.
+    n_test : int, default=1000
+        Number of rows to test on.
+    seed : int or sequence of int, default=0
+        Seed of the draws.
 
     Returns
     -------
@@ -179,29 +229,35 @@ def smooth_ordinal(
     length_scale: float | None = None,
     seed: int = 0,
 ) -> SmoothProblem:
-    """Ordered labels of a smooth random function of normal inputs, as many as wanted.
+    """Ordered labels of a smooth random function of normal inputs.
 
     The function is a draw from a Gaussian process with a Gaussian kernel, by 2000 random
     Fourier features, scaled to unit variance; memory grows with the rows, not with their
     square. Thresholds cut the noisy function into levels of equal frequency. For one seed,
-    function, thresholds and test rows are the same whatever `n`, and the rows of a smaller
-    problem are the first of a larger one.
+    function, thresholds and test rows do not depend on `n`, and the rows of a smaller problem
+    are the first of a larger one.
 
     Parameters
     ----------
-    n, levels : int
-        Rows to learn from, and how many levels.
-    d, n_test : int
-        Inputs, and test rows.
-    noise : float
-        Standard deviation of the noise, where that of the function is one.
-    length_scale : float, default sqrt(d)
-        Of the kernel.
-    seed : int
+    n : int
+        Number of rows to learn from.
+    levels : int, default=5
+        Number of levels.
+    d : int, default=8
+        Number of inputs.
+    n_test : int, default=2000
+        Number of rows to test on.
+    noise : float, default=0.4
+        Standard deviation of the noise; that of the function is one.
+    length_scale : float, optional
+        Length scale of the kernel; by default sqrt(d).
+    seed : int, default=0
+        Seed of the draws.
 
     Returns
     -------
     SmoothProblem
+        Rows, labels 1..levels, thresholds, and the smallest loss that can be expected.
 
     Examples
     --------
@@ -251,7 +307,9 @@ def _blocks(n: int) -> Iterator[slice]:
 def _rows(
     rng: np.random.Generator, n: int, d: int, function: Callable[[Floats], Floats]
 ) -> tuple[Any, ...]:
-    """Inputs, function values and standard normal noise, drawn row by row."""
+    """Inputs, function values and standard normal noise, drawn row by row so that the first n
+    rows do not depend on how many follow.
+    """
     draws = rng.standard_normal((n, d + 1))
     X = np.ascontiguousarray(draws[:, :d])
     return X, function(X), draws[:, d]

@@ -1,10 +1,10 @@
-"""Tables: from data files and frames to what estimators take.
+"""Tables: from data files and data frames to the input of estimators.
 
 `read` and `features_and_target` turn a data file into a problem of ordinal regression, and
-`rows_for` gives a fitted model the rows of a new one; `suggest` recognises how levels are
-ordered, `write` saves columns (`formula_cells` counts what a spreadsheet would
-calculate). `choices_to_pairs` and `rankings_to_pairs` turn tables of
-choices and of ranks into comparisons.
+`rows_for` prepares the rows of a new table for a fitted model. `suggest` recognises the order
+of levels; `write` saves columns, and `formula_cells` counts cells that a spreadsheet would take
+for formulas. `choices_to_pairs` and `rankings_to_pairs` turn tables of choices and of ranks
+into comparisons.
 """
 
 from ordinality.scales import Suggestion, suggest

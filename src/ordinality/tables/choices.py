@@ -1,7 +1,7 @@
-"""Choices and rankings as people keep them, as the comparisons they imply.
+"""Paired comparisons from tables of choices and of rankings.
 
-Whoever takes one of five alternatives prefers it to each of the other four and says nothing
-about those four; whoever ranks five items compares every two of them.
+Choosing one of five alternatives compares it with each of the other four, and not those with
+each other; ranking five items compares every two of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 
 from .encoding import feature_names, rows_for
-from .frames import Table, TableError, listed
+from .frames import Table, TableError, column, counted
 from .task import features_of
 
 __all__ = ["Comparisons", "choices_to_pairs", "rankings_to_pairs"]
@@ -23,26 +23,34 @@ __all__ = ["Comparisons", "choices_to_pairs", "rankings_to_pairs"]
 class Comparisons(NamedTuple):
     """What `PreferenceGP` learns from: ``PreferenceGP(c.items).fit(c.pairs, c.answers)``.
 
-    Attributes
+    Parameters
     ----------
     items : ndarray of shape (n, d), or int
-        Features of the items; how many there are if they have none.
+        Features of the items; their number if they have none.
     pairs : ndarray of int, shape (m, 2)
         Numbers of the two items of each comparison.
     answers : ndarray of int, shape (m,)
         +1, the first was preferred; 0, neither.
     names : tuple, length n
-        What each item is called: its value in the column of items, the column of its ranks, or
-        the row where it first stands.
+        Name of each item: its value in the column of items, the column of its ranks, or the
+        number of the first row that has its features.
     features : tuple of str, length d
-        What each column of ``items`` is.
+        Name of each column of ``items``.
     cases : ndarray of shape (m,)
         The case, or the row of ranks, that each comparison comes from: groups to split by, or
         the judges of `PreferenceGP.fit`.
     notes : tuple of str
         What was left out or encoded, as sentences.
-    encoder : ColumnTransformer or None
-        What made ``items`` of columns; None where there are no features.
+    encoder : ColumnTransformer, optional
+        Encoder of the columns as ``items``; None if there are no features.
+
+    Examples
+    --------
+    >>> import polars
+    >>> from ordinality.tables import rankings_to_pairs
+    >>> rankings_to_pairs(polars.DataFrame({"tea": [1, 2], "milk": [2, 1]})).pairs
+    array([[0, 1],
+           [1, 0]])
     """
 
     items: Any
@@ -55,19 +63,20 @@ class Comparisons(NamedTuple):
     encoder: Any = None
 
     def encoded(self, table: Any) -> np.ndarray:
-        """Features of further alternatives, as ``items`` has them.
+        """Features of further alternatives, encoded as in ``items``.
 
-        For `PreferenceGP.predict_choice`, `utility` and the like. What was not seen before,
-        such as another word in a column of words, is told in a warning.
+        For `PreferenceGP.predict_choice`, `utility` and the like. Values that were not seen
+        before, such as another category, are reported in a warning.
 
         Parameters
         ----------
         table : DataFrame of pandas or polars, or Table
-            With the columns that describe alternatives; others are not looked at.
+            Alternatives, with the columns that describe them; others are ignored.
 
         Returns
         -------
         X : ndarray of shape (q, d)
+            A row for each alternative.
 
         Examples
         --------
@@ -84,7 +93,7 @@ class Comparisons(NamedTuple):
         array([[4., 1.]])
         """
         if self.encoder is None:
-            raise TableError("these items have no features: refer to them by their numbers.")
+            raise TableError("These items have no features; refer to them by their numbers.")
         frame, notes = rows_for(self.encoder, _table(table))
         if notes:
             warnings.warn(" ".join(notes), stacklevel=2)
@@ -94,7 +103,7 @@ class Comparisons(NamedTuple):
 class _Alternatives(NamedTuple):
     """Rows of a table as items."""
 
-    number: np.ndarray  # of the item in each row, or column of ranks
+    number: np.ndarray  # of the item in each row
     items: Any
     names: tuple[Any, ...]
     features: tuple[str, ...] = ()
@@ -114,16 +123,17 @@ def choices_to_pairs(
     Parameters
     ----------
     table : DataFrame of pandas or polars, or Table
+        The alternatives.
     case : str, default="case"
-        Column that says which rows were on offer together.
+        Column that says which rows were offered together.
     chosen : str, default="chosen"
-        Column that is true, or 1, in the one row of each case that was taken, else false or 0.
-    item : str, default=None
-        Column that names the alternative, if it is the same thing with the same features in
-        every case. None: rows with equal features are one item, whatever case they are in.
-    features : sequence of str, default=None
-        Columns that describe alternatives; None is all others. Text is one-hot encoded. An
-        empty list is none, and needs ``item``.
+        Column that is true, or 1, in the one row of each case that was chosen, else false or 0.
+    item : str, optional
+        Column that names the alternative, if it has the same features in every case. By
+        default rows with equal features are one item.
+    features : sequence of str, optional
+        Columns that describe alternatives; by default all others. Text is one-hot encoded. An
+        empty list is no column, and needs ``item``.
 
     Returns
     -------
@@ -133,7 +143,7 @@ def choices_to_pairs(
     Raises
     ------
     TableError
-        When a column is not there, cells are missing, or a case has not one choice.
+        If a column does not exist, cells are missing, or a case has not exactly one choice.
 
     Examples
     --------
@@ -154,27 +164,28 @@ def choices_to_pairs(
     >>> PreferenceGP(found.items).fit(found.pairs).predict([[1, 0]])
     array([1])
     """
-    table = _table(table)
-    _there(table, [case, chosen, *([] if item is None else [item]), *(features or ())])
+    table = _table(table, [case, chosen, *([] if item is None else [item]), *(features or ())])
     taken = _taken(table, chosen)
     group, labels = _groups(table, case)
     _one_choice_each(taken, group, labels, case, chosen)
-    them = _items(table, case, chosen, item, features)
-    number, notes = them.number, them.notes
+    number, items, names, encoded, notes, encoder = _items(table, case, chosen, item, features)
     winner = np.empty(len(labels), dtype=np.intp)
     winner[group[taken]] = number[taken]
     others = np.flatnonzero(~taken)
     others = others[np.argsort(group[others], kind="stable")]
     pairs = np.column_stack([winner[group[others]], number[others]])
-    alike = pairs[:, 0] == pairs[:, 1]
-    if alike.any():
-        notes += (f"Left out {_count(alike)} of a chosen alternative with one like it.",)
-    lone = np.bincount(group) == 1
-    if lone.any():
-        notes += (f"Learnt nothing from {_count(lone, 'case')} with one alternative.",)
-    pairs, cases = pairs[~alike], labels[group[others[~alike]]]
-    them = them._replace(notes=notes)
-    return _comparisons(table, them, pairs, np.ones(len(pairs), int), cases)
+    equal = pairs[:, 0] == pairs[:, 1]
+    if equal.any():
+        count = counted(int(equal.sum()), "comparison")
+        notes += (f"Left out {count} of a chosen alternative with an equal one.",)
+    single = np.bincount(group) == 1
+    if single.any():
+        count = counted(int(single.sum()), "case")
+        notes += (f"Learnt nothing from {count} with one alternative.",)
+    pairs, cases = pairs[~equal], labels[group[others[~equal]]]
+    _refuse_none(table, pairs, notes)
+    answers = np.ones(len(pairs), int)
+    return Comparisons(items, pairs, answers, names, encoded, cases, notes, encoder)
 
 
 def rankings_to_pairs(
@@ -190,17 +201,17 @@ def rankings_to_pairs(
     Parameters
     ----------
     table : DataFrame of pandas or polars, or Table
-        Cells hold ranks; empty ones are items that were not ranked.
-    columns : sequence of str, default=None
-        Columns of ranks; None is all.
+        Ranks; an empty cell is an item that was not ranked.
+    columns : sequence of str, optional
+        Columns of ranks; by default all.
     best : {"lowest", "highest"}, default="lowest"
         Whether rank 1 is the best, or the largest number is, as for scores.
     ties : bool, default=False
         Whether items of equal rank are comparisons with the answer 0, for
         ``PreferenceGP(ties=True)``; else they are left out.
     neighbours : bool, default=False
-        Whether each item is compared only with those of the next rank, instead of with all:
-        fewer comparisons, and closer to independent ones.
+        Whether each item is compared only with those of the next rank instead of with all:
+        fewer comparisons, and less dependent ones.
 
     Returns
     -------
@@ -211,7 +222,7 @@ def rankings_to_pairs(
     Raises
     ------
     TableError
-        When a column is not there or holds no numbers, or nothing is compared.
+        If a column does not exist or does not hold numbers, or nothing is compared.
 
     Examples
     --------
@@ -227,28 +238,28 @@ def rankings_to_pairs(
     """
     if best not in ("lowest", "highest"):
         raise ValueError(f"best is {best!r}; it must be 'lowest' or 'highest'.")
-    table = _table(table)
+    table = _table(table, columns or ())
     names = table.names if columns is None else tuple(dict.fromkeys(columns))
-    _there(table, names)
     if len(names) < 2:
-        raise TableError(f"{table.source} has {len(names)} columns of ranks; two are needed.")
+        count = counted(len(names), "column")
+        raise TableError(f"{table.source} has {count} of ranks; at least two are needed.")
     ranks = np.column_stack([_numbers(table, name) for name in names])
     ranks = ranks if best == "lowest" else -ranks
     found = [_compared(row, neighbours) for row in ranks]
     rows = np.repeat(np.arange(len(ranks)), [len(pairs) for pairs in found])
     pairs = np.concatenate([np.empty((0, 2), dtype=np.intp), *found])
     tied = ranks[rows, pairs[:, 0]] == ranks[rows, pairs[:, 1]]
-    notes: tuple[str, ...] = ()
+    notes = table.notes
     if tied.any() and not ties:
-        notes = (f"Left out {_count(tied)} of items with equal ranks.",)
+        count = counted(int(tied.sum()), "comparison")
+        notes += (f"Left out {count} of items with equal ranks.",)
         pairs, rows, tied = pairs[~tied], rows[~tied], tied[~tied]
-    answers = np.where(tied, 0, 1)
-    them = _Alternatives(np.arange(len(names)), len(names), names, notes=notes)
-    return _comparisons(table, them, pairs, answers, rows)
+    _refuse_none(table, pairs, notes)
+    return Comparisons(len(names), pairs, np.where(tied, 0, 1), names, (), rows, notes)
 
 
 def _compared(ranks: np.ndarray, neighbours: bool) -> np.ndarray:
-    """Pairs of the items that one row ranks, the better first; of equal ones, as they stand."""
+    """Pairs of the items that one row ranks, the better first; equal ones in their order."""
     known = np.flatnonzero(np.isfinite(ranks))
     order = known[np.argsort(ranks[known], kind="stable")]
     i, j = np.triu_indices(len(order), 1)
@@ -259,35 +270,26 @@ def _compared(ranks: np.ndarray, neighbours: bool) -> np.ndarray:
     return np.column_stack([order[i], order[j]])
 
 
-# What tables hold
-
-
-def _table(table: Any) -> Table:
-    if isinstance(table, Table):
-        return table
-    try:
-        return Table(nw.from_native(table, eager_only=True))
-    except TypeError:
-        raise TypeError(
-            f"table is a {type(table).__name__}; wanted a DataFrame of pandas or polars, or "
-            "what `ordinality.tables.read` returns."
-        ) from None
-
-
-def _there(table: Table, names: Sequence[str]) -> None:
+def _table(table: Any, names: Sequence[str] = ()) -> Table:
+    """A frame as a `Table` that has rows and these columns."""
+    if not isinstance(table, Table):
+        try:
+            table = Table(nw.from_native(table, eager_only=True))
+        except TypeError:
+            raise TypeError(
+                f"table is a {type(table).__name__}; expected a DataFrame of pandas or polars, "
+                "or what `ordinality.tables.read` returns."
+            ) from None
     for name in names:
-        if name not in table.names:
-            raise TableError(
-                f"{table.source} has no column {name!r}; it has {', '.join(table.names)}."
-            )
+        column(table, name)
     if not len(table):
-        raise TableError(f"{table.source} has no rows.")
+        raise TableError(f"{table.source} has no rows; add the data.")
+    return table
 
 
 def _taken(table: Table, chosen: str) -> np.ndarray:
     """Which rows were chosen."""
-    series = table.frame[chosen]
-    cells = series.to_list()
+    cells = table.frame[chosen].to_list()
     wrong = [cell for cell in cells if cell not in (0, 1)]  # True and False are 1 and 0
     if wrong:
         raise TableError(
@@ -297,13 +299,12 @@ def _taken(table: Table, chosen: str) -> np.ndarray:
     return np.array(cells, dtype=bool)
 
 
-def _groups(table: Table, column: str) -> tuple[np.ndarray, np.ndarray]:
-    """Number of the group of each row, and the label of each group, first come first."""
-    series = table.frame[column]
-    cells = series.to_list()
-    missing = [cell is None or cell != cell for cell in cells]  # NaN is not itself
+def _groups(table: Table, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Number of the group of each row, and the label of each group, by first appearance."""
+    cells = table.frame[name].to_list()
+    missing = [cell is None or cell != cell for cell in cells]  # NaN is not equal to itself
     if any(missing):
-        raise TableError(f"{column} is empty in row {missing.index(True)}; fill it in.")
+        raise TableError(f"{name} is empty in row {missing.index(True) + 1}; fill it in.")
     number = {label: k for k, label in enumerate(dict.fromkeys(cells))}
     return np.array([number[cell] for cell in cells]), np.array(list(number))
 
@@ -331,14 +332,10 @@ def _items(
                 f"{table.source} has no features and no column of items; name one of them."
             )
         number, labels = _groups(table, item)
-        return _Alternatives(number, len(labels), tuple(labels.tolist()))
-    apart = {case, chosen, item}
-    wanted = features or [name for name in table.names if name not in apart]
-    found = features_of(table, wanted)
-    if found is None:
-        raise TableError(
-            f"{listed(wanted)} cannot tell alternatives apart; name other features."
-        )
+        names = tuple(labels.tolist())
+        return _Alternatives(number, len(labels), names, notes=table.notes)
+    wanted = features or [name for name in table.names if name not in {case, chosen, item}]
+    found = features_of(table, wanted, "tell alternatives apart")
     X = found.encoder.fit_transform(found.frame)
     columns, notes = tuple(feature_names(found.encoder)), (*table.notes, *found.notes)
     if item is None:
@@ -349,18 +346,18 @@ def _items(
     first = np.unique(number, return_index=True)[1]
     differs = np.argwhere(X[first[number]] != X)
     if len(differs):
-        row, column = differs[0]
+        row, j = differs[0]
         raise TableError(
-            f"{columns[column]} of {item} {labels[number[row]].item()!r} differs between "
-            f"rows {first[number[row]]} and {row}; leave `item` out, so that rows with "
-            "different features are different items."
+            f"{columns[j]} of {item} {labels[number[row]].item()!r} differs between "
+            f"rows {first[number[row]] + 1} and {row + 1}; leave `item` out, so that rows "
+            "with different features are different items."
         )
     names = tuple(labels.tolist())
     return _Alternatives(number, X[first], names, columns, notes, found.encoder)
 
 
 def _distinct(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number of the distinct row that each row is, and where each stands first, in order."""
+    """Number of the distinct row that each row equals, and the first row of each, in order."""
     _, first, place = np.unique(X, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), dtype=np.intp)
@@ -378,18 +375,9 @@ def _numbers(table: Table, name: str) -> np.ndarray:
     return series.cast(nw.Float64).to_numpy().astype(np.float64)
 
 
-def _count(which: np.ndarray, what: str = "comparison") -> str:
-    count = int(which.sum())
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
-def _comparisons(
-    table: Table, them: _Alternatives, pairs: np.ndarray, answers: np.ndarray, cases: np.ndarray
-) -> Comparisons:
+def _refuse_none(table: Table, pairs: np.ndarray, notes: tuple[str, ...]) -> None:
     if not len(pairs):
-        why = f" {them.notes[-1]}" if them.notes else ""
+        why = f" {notes[-1]}" if notes else ""
         raise TableError(
             f"{table.source} compares nothing: no pair is left to learn from.{why}"
         )
-    _, items, names, features, notes, encoder = them
-    return Comparisons(items, pairs, answers, names, features, cases, notes, encoder)

@@ -1,8 +1,9 @@
-"""What a column is: numbers, truth values, categories, or nothing to learn from.
+"""Types of features: numbers, truth values, categories, or a column to leave out.
 
-The rules are plain. Numbers stay. Text is a set of categories, unless nearly all of it reads as
-numbers. Columns that cannot help (empty, constant, a name for every row, dates, lists) are left
-out. Whatever was decided comes back with the column, as remarks.
+Numbers stay. Text is a set of categories, unless nearly all of it can be read as numbers.
+Columns that cannot help (empty, constant, a name for every row, dates, lists) are left out.
+Each decision is kept as a remark, since a table may have thousands of columns: `sentences`
+reports those of one kind together.
 """
 
 from __future__ import annotations
@@ -15,18 +16,16 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from ordinality.scales import suggest
-
 from .frames import TableError, counted, listed
 
 __all__ = [
     "MANY_CATEGORIES",
+    "MOSTLY",
     "Column",
     "Remark",
     "dated",
+    "feature_column",
     "is_text",
-    "judge",
-    "labels_of",
     "numbers",
     "parsed",
     "sentences",
@@ -34,54 +33,46 @@ __all__ = [
 ]
 
 
-LARGEST = 1e150  # its square, summed over all cells, is still a finite number
-
-
-MOSTLY = 0.95  # share of cells that must read as numbers for the others to count as missing
-
-
-FEW_ROWS, LIKE_NAMES = 20, 0.8  # of so many rows, this share different: names, not categories
-
+LARGEST = 1e150  # its square is 1e300: the sum over 1e8 cells is still finite
+MOSTLY = 0.95  # share of cells that must be numbers for the others to count as missing
+FEW_ROWS, LIKE_NAMES = 20, 0.8  # from so many rows on, this share different: names
+MANY_CATEGORIES = 50  # columns one text column may become, the one for all others included
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-
-
 DATE = re.compile(
     r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2}))"
     r"([ T]\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?(Z|UTC|[+-]\d{2}:?\d{2}))?)?"
 )
-
-
-COUNTERS = re.compile(r"(.*[ _.-])?(id|ids|index|idx|row|rownames|no|nr|number)", re.IGNORECASE)
-
-
-NAMED_AFTER_IT = re.compile(r".*[a-z]I[dD]")  # customerId
+# Names of columns that number the rows: row, customer_id, customerId.
+COUNTERS = re.compile(
+    r"(.*[ _.-])?(?i:id|ids|index|idx|row|rownames|no|nr|number)|.*[a-z]I[dD]"
+)
 
 
 class Column(NamedTuple):
-    """A column of a table, judged."""
+    """A column of a table as a feature."""
 
     name: str
-    # floats with NaN for missing, truth values, or objects: text with None for missing. None
-    # if the column is left out
+    # Floats with NaN for missing, truth values, or objects: text with None for missing. None
+    # if the column is left out.
     cells: np.ndarray | None
-    # distinct text in alphabetical order, then None if cells are missing; empty for numbers
+    # Distinct text in alphabetical order, then None if cells are missing; empty for numbers.
     categories: list[str | None]
-    holes: int  # how many cells are missing
+    missing: int  # number of missing cells
     remarks: list[Remark]
 
 
-def judge(series: nw.Series[Any], rows: np.ndarray | None = None) -> Column:
-    """Decide what a column is."""
+def feature_column(series: nw.Series[Any], rows: np.ndarray | None = None) -> Column:
+    """Decide what a column is, from the rows of a boolean mask; by default from all."""
     name, dtype = series.name, series.dtype
     if not name.strip():  # row numbers, as pandas and R write them
         return _left_out(name, "unnamed")
     if dtype.is_numeric() or dtype == nw.Boolean:
-        return _judge_numbers(series, slice(None) if rows is None else rows)
+        return _number_column(series, slice(None) if rows is None else rows)
     if rows is not None and not rows.all():
         series = series.filter(rows.tolist())
     if is_text(dtype):
-        return _judge_text(name, words(series))
+        return _text_column(name, words(series))
     if series.null_count() == len(series):
         return _left_out(name, "empty")
     if dtype.is_temporal():
@@ -93,7 +84,7 @@ def _left_out(name: str, kind: str, detail: str = "") -> Column:
     return Column(name, None, [], 0, [Remark(kind, name, detail)])
 
 
-def _judge_numbers(series: nw.Series[Any], rows: slice | np.ndarray) -> Column:
+def _number_column(series: nw.Series[Any], rows: slice | np.ndarray) -> Column:
     name, values = series.name, numbers(series)[rows]
     known = values[~np.isnan(values)]
     if not len(known):
@@ -101,71 +92,65 @@ def _judge_numbers(series: nw.Series[Any], rows: slice | np.ndarray) -> Column:
     if known.min() == known.max():
         value = bool(known[0]) if series.dtype == nw.Boolean else known[0].item()
         return _left_out(name, "constant", _word(value))
-    holes = len(values) - len(known)
-    remarks = [Remark("holed", name, counted(holes, "row"))] if holes else []
-    if series.dtype == nw.Boolean and not holes:
+    missing = len(values) - len(known)
+    remarks = _imputed(name, missing)
+    if series.dtype == nw.Boolean and not missing:
         return Column(name, values.astype(bool), [], 0, [])
     if series.dtype.is_integer() and _counts_rows(name, known):
         remarks.append(Remark("counter", name))
-    return Column(name, values, [], holes, remarks)
+    return Column(name, values, [], missing, remarks)
+
+
+def _imputed(name: str, missing: int) -> list[Remark]:
+    return [Remark("imputed", name, counted(missing, "row"))] if missing else []
 
 
 def _counts_rows(name: str, known: np.ndarray) -> bool:
-    """Whether integers seem to number the rows: all different, and unbroken or called so."""
+    """Whether integers seem to number the rows: all different, without gaps or named so."""
     if len(known) < FEW_ROWS or len(np.unique(known)) < len(known):
         return False
-    called = COUNTERS.fullmatch(name) or NAMED_AFTER_IT.fullmatch(name)
-    return bool(called) or known.max() - known.min() == len(known) - 1
+    return bool(COUNTERS.fullmatch(name)) or known.max() - known.min() == len(known) - 1
 
 
-def _judge_text(name: str, cells: list[str | None]) -> Column:
+def _text_column(name: str, cells: list[str | None]) -> Column:
     counts = Counter(cells)
-    holes = counts.pop(None, 0)
-    known = len(cells) - holes
+    missing = counts.pop(None, 0)
+    known = len(cells) - missing
     if not known:
         return _left_out(name, "empty")
     if len(counts) == 1:
         return _left_out(name, "constant", repr(next(iter(counts))))
     odd = {cell: count for cell, count in counts.items() if not NUMBER.fullmatch(str(cell))}
     if sum(odd.values()) <= (1 - MOSTLY) * known:
-        return _mostly_numbers(name, cells, odd, holes)
+        return _mostly_numbers(name, cells, odd, missing)
     if dated(counts):
         return _left_out(name, "dates")
     mixed = 2 * sum(odd.values()) < known
     if len(counts) == known or (known >= FEW_ROWS and len(counts) > LIKE_NAMES * known):
-        return _left_out(name, "spoilt" if mixed else "names", _quoted(odd))
+        return _left_out(name, "unreadable" if mixed else "names", _quoted(odd))
     remarks = [Remark("mixed", name, _quoted(odd))] if mixed else []
-    return _categories(name, cells, [str(cell) for cell in counts], holes, remarks)
+    categories: list[str | None] = [*sorted(str(cell) for cell in counts)]
+    if missing:
+        categories.append(None)
+        remarks.append(Remark("category", name, counted(missing, "row")))
+    many = len(categories) > MANY_CATEGORIES
+    remarks.append(Remark("many" if many else "categories", name, f"{len(categories):,}"))
+    return Column(name, np.array(cells, dtype=object), categories, missing, remarks)
 
 
 def _mostly_numbers(
-    name: str, cells: list[str | None], odd: dict[Any, int], holes: int
+    name: str, cells: list[str | None], odd: dict[Any, int], missing: int
 ) -> Column:
     values = _finite(name, [np.nan if c is None or c in odd else float(c) for c in cells])
     known = values[~np.isnan(values)]
     if known.min() == known.max():
         return _left_out(name, "constant", _word(known[0].item()))
     if not odd:
-        remarks = [Remark("holed", name, counted(holes, "row"))] if holes else []
-        return Column(name, values, [], holes, remarks)
+        return Column(name, values, [], missing, _imputed(name, missing))
     count = sum(odd.values())
-    are = "1 cell that is none counts" if count == 1 else f"{count:,} cells that are none count"
+    are = "1 other cell counts" if count == 1 else f"{count:,} other cells count"
     remark = Remark("odd", name, f"{are} as missing ({_quoted(odd)})")
-    return Column(name, values, [], holes + count, [remark])
-
-
-def _categories(
-    name: str, cells: list[str | None], distinct: list[str], holes: int, remarks: list[Remark]
-) -> Column:
-    categories: list[str | None] = [*sorted(distinct)]
-    if holes:
-        categories.append(None)
-        remarks.append(Remark("gap", name, counted(holes, "row")))
-    if len(categories) > MANY_CATEGORIES:
-        remarks.append(Remark("many", name, f"{len(categories):,}"))
-    else:
-        remarks.append(Remark("categories", name, f"{len(categories)}"))
-    return Column(name, np.array(cells, dtype=object), categories, holes, remarks)
+    return Column(name, values, [], missing + count, [remark])
 
 
 # ---------------------------------------------------------------- cells
@@ -194,7 +179,7 @@ def _finite(name: str, values: Any) -> np.ndarray:
 
 
 def words(series: nw.Series[Any]) -> list[str | None]:
-    """Cells as text without blanks around it; None for a missing or blank one."""
+    """Cells as text without blanks around it; None for missing and blank ones."""
     if not is_text(series.dtype):
         return [None if cell is None or cell != cell else _word(cell) for cell in series]
     cells = (cell.strip() if isinstance(cell, str) else None for cell in series.to_list())
@@ -202,26 +187,23 @@ def words(series: nw.Series[Any]) -> list[str | None]:
 
 
 def _word(cell: Any) -> str:
-    """A number or truth value as a file of text would have it."""
+    """A number or truth value as a text file would have it."""
     whole = isinstance(cell, float) and cell.is_integer()
     return str(int(cell)) if whole else str(cell)
 
 
 def parsed(cells: Sequence[str | None]) -> tuple[np.ndarray, dict[int, str]]:
-    """Text as floats, and the cells that are none with the rows they stand in.
-
-    A number too large for a float is none.
-    """
+    """Text as floats, and by row the cells that are not numbers or too large for a float."""
     truth = {"true": 1.0, "false": 0.0}
     if all(cell is None or cell.lower() in truth for cell in cells):
         return np.array([np.nan if c is None else truth[c.lower()] for c in cells]), {}
-    fits = [
-        cell is not None and NUMBER.fullmatch(cell) is not None and abs(float(cell)) < np.inf
-        for cell in cells
-    ]
-    values = [float(str(c)) if fit else np.nan for c, fit in zip(cells, fits, strict=True)]
-    both = zip(cells, fits, strict=True)
-    return np.array(values), {i: c for i, (c, fit) in enumerate(both) if not fit and c}
+    values, odd = np.full(len(cells), np.nan), {}
+    for row, cell in enumerate(cells):
+        if cell and NUMBER.fullmatch(cell) and abs(float(cell)) < np.inf:
+            values[row] = float(cell)
+        elif cell:
+            odd[row] = cell
+    return values, odd
 
 
 def dated(cells: Iterable[Any]) -> bool:
@@ -238,108 +220,18 @@ def _quoted(cells: Iterable[Any]) -> str:
     return listed([repr(cell) for cell in cells])
 
 
-# ----------------------------------------------------------------
-# The column of labels: what can be levels, and what only looks like them.
-#
-# Levels are few, numbers or names but not both, and written alike wherever they are meant
-# alike.
+# ---------------------------------------------------------------- remarks
 
-
-# More values than these, with fewer rows for each, are a measurement rather than levels.
-MANY_LEVELS, ROWS_PER_LEVEL = 25, 10
-
-
-def labels_of(series: nw.Series[Any]) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    """Labels as an array, and their order where the column itself states one."""
-    dtype = series.dtype
-    if is_text(dtype):
-        return _names(series)
-    if not (dtype.is_numeric() or dtype == nw.Boolean):
-        raise TableError(
-            f"{series.name} holds {dtype} values; labels are numbers or names of levels."
-        )
-    values = numbers(series)
-    _count(series.name, np.unique(values).tolist(), len(values))
-    if dtype == nw.Boolean:
-        return values.astype(bool), None
-    if np.all(values == np.rint(values)) and np.abs(values).max() < 2**53:
-        # Numbered levels may have become floats beside empty cells.
-        return values.astype(np.int64), None
-    return values, None
-
-
-def _names(series: nw.Series[Any]) -> tuple[np.ndarray, tuple[str, ...] | None]:
-    name, dtype = series.name, series.dtype
-    raw = dict.fromkeys(str(cell) for cell in series.to_list())
-    _refuse_alike(name, list(raw))
-    cells = [str(cell) for cell in words(series)]
-    distinct = list(dict.fromkeys(cells))
-    order = tuple(dtype.categories) if isinstance(dtype, nw.Enum) else None
-    if order is None:
-        _refuse_mixed(name, distinct)
-        if dated(distinct):
-            raise TableError(f"{name} holds dates; labels are numbers or names of levels.")
-    _count(name, distinct, len(cells))
-    return np.array(cells, dtype=np.str_), order
-
-
-def _count(name: str, distinct: list[Any], rows: int) -> None:
-    if len(distinct) == 1:
-        only = distinct[0]
-        shown = f"{only:g}" if isinstance(only, float) else repr(only)
-        raise TableError(
-            f"{name} has only the level {shown}; at least two are needed to learn an order."
-        )
-    if len(distinct) > MANY_LEVELS and len(distinct) * ROWS_PER_LEVEL > rows:
-        raise TableError(
-            f"{name} has {len(distinct):,} different values in {counted(rows, 'row')}, too "
-            "many for levels; cut it into a few first, or choose another column."
-        )
-
-
-def _refuse_alike(name: str, raw: list[str]) -> None:
-    """Two levels that a person would read as one are a slip, not an order."""
-    seen: dict[str, str] = {}
-    for label in raw:
-        twin = seen.setdefault(" ".join(label.split()).casefold(), label)
-        if twin != label:
-            raise TableError(
-                f"{name} holds both {twin!r} and {label!r}, which differ only in case or "
-                "blanks; write them alike in the table."
-            )
-
-
-def _refuse_mixed(name: str, distinct: list[str]) -> None:
-    """Numbers and words have no order, unless of a known kind: "none", "1", "2 or more"."""
-    _, odd = parsed(distinct)
-    plain = [label for i, label in enumerate(distinct) if i not in odd]
-    worded = [repr(label) for label in odd.values() if not any(c.isdigit() for c in label)]
-    if plain and worded and suggest(distinct) is None:
-        raise TableError(
-            f"{name} holds both numbers ({listed(plain)}) and words ({listed(worded)}); write "
-            "all levels in one way, or leave the cells empty that are none."
-        )
-
-
-# ----------------------------------------------------------------
-# What is said of columns: each thing that may happen to one, in words.
-#
-# A table may have thousands of columns. So what happened is kept as remarks, one for each
-# column, and spoken at the end: many of one kind in one sentence, the worst first.
-
-
-MANY_CATEGORIES = 50  # columns one text column may become, the one for all others included
-
-
-# Kind of remark -> what is said of one column, and of several.
-SAID: dict[str, tuple[str, str]] = {
+# Kind of remark -> sentence about one column and about several, or only the first if each
+# column needs its own; the most important first.
+SENTENCES: dict[str, tuple[str, ...]] = {
     "unnamed": (
         "Left out the column without a name.",
         "Left out {count} columns without a name.",
     ),
     "empty": ("Left out {name}, which is empty.", "Left out {count} empty columns: {names}."),
     "constant": (
-        "Left out {name}, which has no value but {detail}.",
+        "Left out {name}, which has only the value {detail}.",
         "Left out {count} columns that have one value only: {details}.",
     ),
     "names": (
@@ -347,40 +239,38 @@ SAID: dict[str, tuple[str, str]] = {
         "Left out {count} columns that are different in nearly every row, like names: {names}.",
     ),
     "dates": (
-        "Left out {name}, which holds dates; as numbers, such as days, they could be used.",
-        "Left out {count} columns of dates: {names}; as numbers, such as days, they could be "
-        "used.",
+        "Left out {name}, which holds dates; to use it, convert it to numbers, such as days.",
+        "Left out {count} columns of dates: {names}; to use them, convert them to numbers, "
+        "such as days.",
     ),
     "nested": (
         "Left out {name}, which holds neither numbers nor categories ({detail}).",
         "Left out {count} columns that hold neither numbers nor categories: {details}.",
     ),
-    "spoilt": (
-        "Left out {name}, which would be numbers but for {detail}; mend or empty these cells.",
-    )
-    * 2,
-    "odd": ("{name} is taken as numbers; {detail}.",) * 2,
+    "unreadable": (
+        "Left out {name}, which is numbers except for {detail}; correct or empty these cells.",
+    ),
+    "odd": ("{name} is read as numbers; {detail}.",),
     "mixed": (
-        "{name} is taken as categories, because some cells are no numbers: {detail}.",
-        "Taken as categories, because some cells are no numbers: {details}.",
+        "{name} is read as categories, because some cells are not numbers: {detail}.",
+        "Read as categories, because some cells are not numbers: {details}.",
     ),
-    "holed": (
-        "{name} is missing in {detail}; its median stands in, and a column marks where.",
-        "Cells are missing in {details}; medians stand in, and columns mark where.",
+    "imputed": (
+        "{name} is missing in {detail}; replaced by the median, and a column marks where.",
+        "Cells are missing in {details}; replaced by medians, and columns mark where.",
     ),
-    "gap": (
-        "{name} is missing in {detail}, which is a category of its own.",
-        "Cells are missing in {details}, which is a category of its own in each.",
+    "category": (
+        "{name} is missing in {detail}; missing is one of its categories.",
+        "Cells are missing in {details}; missing is one category of each.",
     ),
     "categories": (
         "Encoded {name} as {detail} categories.",
         "Encoded as categories: {details}.",
     ),
     "many": (
-        f"Encoded {{name}} as its {MANY_CATEGORIES - 1} commonest categories, and the others "
-        "of {detail} as one.",
-    )
-    * 2,
+        f"Encoded {{name}} as its {MANY_CATEGORIES - 1} most frequent categories, and the "
+        "others of {detail} as one.",
+    ),
     "counter": (
         "{name} counts the rows; leave it out if it only names them.",
         "{count} columns count the rows: {names}; leave them out if they only name them.",
@@ -388,11 +278,8 @@ SAID: dict[str, tuple[str, str]] = {
 }
 
 
-SEPARATELY = {"spoilt", "odd", "many"}  # each column has its own story
-
-
 class Remark(NamedTuple):
-    """Something that happened to one column: a kind of `SAID`, the column, and particulars."""
+    """A decision on one column: a key of `SENTENCES`, the column, and what to fill in."""
 
     kind: str
     name: str
@@ -401,18 +288,14 @@ class Remark(NamedTuple):
 
 def sentences(remarks: Iterable[Remark]) -> list[str]:
     """Remarks in words, those of one kind together."""
-    found = list(remarks)
-    said: list[str] = []
-    for kind in SAID:
+    found, text = list(remarks), []
+    for kind, (one, *several) in SENTENCES.items():
         alike = [remark for remark in found if remark.kind == kind]
-        said += _said(kind, alike) if alike else []
-    return said
-
-
-def _said(kind: str, alike: list[Remark]) -> list[str]:
-    one, several = SAID[kind]
-    if len(alike) == 1 or kind in SEPARATELY:
-        return [one.format(name=r.name, detail=r.detail) for r in alike]
-    names = listed([r.name for r in alike])
-    details = listed([f"{r.name} ({r.detail})" for r in alike])
-    return [several.format(count=f"{len(alike):,}", names=names, details=details)]
+        if len(alike) == 1 or not several:
+            text += [one.format(name=r.name, detail=r.detail) for r in alike]
+        elif alike:
+            names = listed([r.name for r in alike])
+            details = listed([f"{r.name} ({r.detail})" for r in alike])
+            count = f"{len(alike):,}"
+            text.append(several[0].format(count=count, names=names, details=details))
+    return text

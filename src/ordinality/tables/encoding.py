@@ -1,14 +1,14 @@
-"""Tables as matrices, by scikit-learn's own transformers: no model file needs a type of ours.
+"""Encoding of tables as matrices: one-hot categories, medians for missing numbers.
 
-Every column of the matrix is settled before anything is fitted: the categories are stated, and
-the columns whose missing cells are marked are named. So each fold of a cross-validation has the
-same columns, and none meets a category that it does not know.
+The transformers are scikit-learn's, so that model files need no type of this package. The
+columns of the matrix are fixed before fitting: the categories are stated, and the columns whose
+missing cells are marked. So every fold of a cross-validation has the same columns.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -26,56 +26,42 @@ __all__ = ["feature_names", "frame_of", "make_encoder", "rows_for", "sources"]
 # The parts of an encoder, by name.
 NUMBERS, MARKS, PAIRS, CATEGORIES = "numbers", "missing", "pairs", "categories"
 
-# Rare categories together, and an unknown one is rare, without a warning.
-RARE = {"max_categories": MANY_CATEGORIES, "handle_unknown": "infrequent_if_exist"}
-
 
 def make_encoder(columns: Sequence[Column]) -> ColumnTransformer:
-    """Transformer that turns judged columns into numbers; it is not fitted yet.
+    """Transformer of columns into numbers, not fitted.
 
-    Numbers keep their value, the median where it is missing, and a column more that marks
-    missing cells where there are any. Text of two values is one column, which is 1 for the
-    second of them; of more it is one for each, among them missing.
+    Missing numbers are replaced by the median, and one more column marks them. Text of two
+    values becomes one column, which is 1 for the second; of more values, a column for each,
+    missing included.
     """
     plain = [c.name for c in columns if not c.categories]
-    holed = [c.name for c in columns if c.holes and not c.categories]
-    pairs = [c for c in columns if len(c.categories) == 2]
-    more = [c for c in columns if len(c.categories) > 2]
+    marked = [c.name for c in columns if c.missing and not c.categories]
+    pairs = {c.name: c.categories for c in columns if len(c.categories) == 2}
+    more = {c.name: c.categories for c in columns if len(c.categories) > 2}
+    # An unknown category is encoded as a rare one, without a warning.
+    rare = {"max_categories": MANY_CATEGORIES, "handle_unknown": "infrequent_if_exist"}
     parts: list[tuple[str, Any, list[str]]] = [
         (NUMBERS, SimpleImputer(strategy="median", keep_empty_features=True), plain),
-        (MARKS, MissingIndicator(features="all"), holed),
-        (PAIRS, _one_hot(pairs, drop="first", handle_unknown="ignore"), _names(pairs)),
-        (
-            CATEGORIES,
-            _one_hot(
-                more, max_categories=MANY_CATEGORIES, handle_unknown="infrequent_if_exist"
-            ),
-            _names(more),
-        ),
+        (MARKS, MissingIndicator(features="all"), marked),
+        (PAIRS, _one_hot(pairs, drop="first", handle_unknown="ignore"), [*pairs]),
+        (CATEGORIES, _one_hot(more, **rare), [*more]),
     ]
     return ColumnTransformer([part for part in parts if part[2]], sparse_threshold=0)
 
 
-def _names(columns: Sequence[Column]) -> list[str]:
-    return [c.name for c in columns]
-
-
-def _one_hot(columns: Sequence[Column], **settings: Any) -> OneHotEncoder:
-    categories = [np.array(c.categories, dtype=object) for c in columns]
+def _one_hot(columns: Mapping[str, list[str | None]], **settings: Any) -> OneHotEncoder:
+    categories = [np.array(each, dtype=object) for each in columns.values()]
     return OneHotEncoder(categories=categories, sparse_output=False, **settings)
 
 
 def frame_of(columns: Sequence[Column], like: nw.DataFrame[Any]) -> Any:
-    """Judged columns as a frame of pandas if `like` is one, else of polars."""
+    """Columns as a frame of pandas if `like` is one, else of polars."""
     cells = {c.name: np.asarray(c.cells) for c in columns}
     if like.implementation.is_pandas_like():
         import pandas
 
         # Text stays as objects: pandas' own type would turn None into NaN, another category.
-        series = {
-            n: pandas.Series(c, dtype=getattr(c, "dtype", None)) for n, c in cells.items()
-        }
-        return pandas.DataFrame(series)
+        return pandas.DataFrame({n: pandas.Series(c, dtype=c.dtype) for n, c in cells.items()})
     import polars
 
     return polars.DataFrame(
@@ -92,7 +78,7 @@ def frame_of(columns: Sequence[Column], like: nw.DataFrame[Any]) -> Any:
 
 
 def feature_names(encoder: ColumnTransformer) -> list[str]:
-    """What each column of the matrix is, in the words of the table.
+    """Name of each column of the matrix, from the names and categories of the table.
 
     Parameters
     ----------
@@ -115,7 +101,7 @@ def feature_names(encoder: ColumnTransformer) -> list[str]:
     >>> feature_names(task.encoder.fit(task.frame))
     ['age', 'age missing', 'temp = warm']
     """
-    return [said for _, said in _encoded(encoder)]
+    return [name for _, name in _matrix_columns(encoder)]
 
 
 def sources(encoder: ColumnTransformer) -> list[str]:
@@ -126,6 +112,11 @@ def sources(encoder: ColumnTransformer) -> list[str]:
     encoder : ColumnTransformer
         The encoder of a `Task`, fitted.
 
+    Returns
+    -------
+    list of str
+        A column of the table for each column of the matrix.
+
     Examples
     --------
     >>> import narwhals, polars
@@ -135,10 +126,10 @@ def sources(encoder: ColumnTransformer) -> list[str]:
     >>> sources(task.encoder.fit(task.frame))
     ['dish', 'dish', 'dish']
     """
-    return [source for source, _ in _encoded(encoder)]
+    return [source for source, _ in _matrix_columns(encoder)]
 
 
-def _encoded(encoder: ColumnTransformer) -> Iterator[tuple[str, str]]:
+def _matrix_columns(encoder: ColumnTransformer) -> Iterator[tuple[str, str]]:
     """Column of the table, and name, of each column of the matrix."""
     check_is_fitted(encoder)
     for part, transformer, columns in encoder.transformers_:
@@ -148,23 +139,23 @@ def _encoded(encoder: ColumnTransformer) -> Iterator[tuple[str, str]]:
             yield from ((name, f"{name} missing") for name in columns)
         elif part == PAIRS:
             known = zip(columns, transformer.categories_, strict=True)
-            yield from ((name, _said(name, cells[1])) for name, cells in known)
+            yield from ((name, _name(name, cells[1])) for name, cells in known)
         elif part == CATEGORIES:
             for name, kept in zip(columns, _kept(transformer), strict=True):
-                yield from ((name, _said(name, cell)) for cell in kept)
+                yield from ((name, _name(name, cell)) for cell in kept)
 
 
 def _kept(transformer: OneHotEncoder) -> Iterator[list[Any]]:
-    """Categories that have a column to themselves, then what the rare ones are together."""
+    """Categories that have their own column, then the name of the rare ones together."""
     rare = transformer.infrequent_categories_
     for cells, few in zip(transformer.categories_, rare, strict=True):
         together = set() if few is None else set(few.tolist())
         kept = [cell for cell in cells if cell not in together]
-        # A category may be called so itself.
+        # A category of the table may have that name.
         yield [*kept, *(["other" if "other" not in kept else "any other"] if together else [])]
 
 
-def _said(name: str, category: str | None) -> str:
+def _name(name: str, category: str | None) -> str:
     return f"{name} missing" if category is None else f"{name} = {category}"
 
 
@@ -172,26 +163,27 @@ def _said(name: str, category: str | None) -> str:
 
 
 def rows_for(encoder: ColumnTransformer, table: Table) -> tuple[Any, tuple[str, ...]]:
-    """The rows of a new table as a fitted encoder, or a pipeline with it, takes them.
+    """The rows of a new table for a fitted encoder, or a pipeline with it.
 
     Parameters
     ----------
     encoder : ColumnTransformer
         The encoder of a `Task`, fitted.
     table : Table
-        May have other columns too.
+        The new rows; other columns are ignored.
 
     Returns
     -------
     frame : DataFrame of pandas or polars
         The columns that the encoder was fitted on, with the types it was fitted on.
     notes : tuple of str
-        What reading the table needed, and what was not seen in training, as sentences.
+        What was guessed when the table was read, and what was not seen in training, as
+        sentences.
 
     Raises
     ------
     TableError
-        When a column is not there, or does not hold numbers where it did.
+        If a column does not exist, or does not hold numbers and did in training.
 
     Examples
     --------
@@ -203,7 +195,7 @@ def rows_for(encoder: ColumnTransformer, table: Table) -> tuple[Any, tuple[str, 
     >>> new = Table(narwhals.from_native(polars.DataFrame({"city": ["Rome", "Oslo"]})))
     >>> frame, notes = rows_for(encoder, new)
     >>> notes
-    ("city: 1 row holds 'Oslo', not seen in training; taken as none of the known.",)
+    ("city: 1 row holds 'Oslo', not seen in training; encoded as none of the known.",)
     >>> encoder.transform(frame)
     array([[0., 0., 1.],
            [0., 0., 0.]])
@@ -234,26 +226,28 @@ def _new_numbers(series: nw.Series[Any], marked: bool, notes: list[str]) -> Colu
         values, odd = parsed(words(series))
         _refuse_words(name, odd, len(values))
         if odd:
-            told = listed([repr(cell) for cell in dict.fromkeys(odd.values())])
+            cells = listed([repr(cell) for cell in dict.fromkeys(odd.values())])
             rows = counted(len(odd), "row")
-            notes.append(f"{name}: {rows} without a number ({told}), taken as missing.")
+            notes.append(f"{name}: {rows} without a number ({cells}), read as missing.")
     else:
-        raise TableError(f"{name} holds {series.dtype} values; numbers were learnt from.")
-    holes = int(np.isnan(values).sum())
-    if holes and not marked:
-        notes.append(
-            f"{name}: {counted(holes, 'row')} without a value, which no training row was; "
-            "the median of those stands in."
+        raise TableError(
+            f"{name} holds {series.dtype} values, but numbers in training; write numbers there."
         )
-    return Column(name, values, [], holes, [])
+    missing = int(np.isnan(values).sum())
+    if missing and not marked:
+        notes.append(
+            f"{name}: {counted(missing, 'row')} without a value, which no training row was; "
+            "replaced by the median of training."
+        )
+    return Column(name, values, [], missing, [])
 
 
 def _refuse_words(name: str, odd: dict[int, str], rows: int) -> None:
     if len(odd) > (1 - MOSTLY) * rows:
         row, cell = next(iter(odd.items()))
         raise TableError(
-            f"{name} holds {cell!r} in row {row + 1}, where numbers were learnt from; write a "
-            "number there or leave the cell empty."
+            f"{name} holds {cell!r} in row {row + 1}, but numbers in training; write a number "
+            "there or leave the cell empty."
         )
 
 
@@ -264,19 +258,19 @@ def _new_words(
     seen = set(known)
     new = {c: n for c, n in Counter(cells).items() if c not in seen}
     pair = len(known) == 2
-    # Of two categories the first is where the one column is 0, as it is for an unknown one.
-    fate = repr(known[0]) if pair else "one of the rare" if rare else "none of the known"
+    # Of two categories the first is 0 in their one column, and so is an unknown one.
+    place = repr(known[0]) if pair else "one of the rare" if rare else "none of the known"
     for cell, count in list(new.items())[:LISTED]:
         hold = "row holds" if count == 1 else "rows hold"
         what = "no value" if cell is None else repr(cell)
         notes.append(
-            f"{series.name}: {count:,} {hold} {what}, not seen in training; taken as {fate}."
+            f"{series.name}: {count:,} {hold} {what}, not seen in training; encoded as {place}."
         )
     if len(new) > LISTED:
         rest = sum(list(new.values())[LISTED:])
         notes.append(
             f"{series.name}: {counted(rest, 'row')} with {len(new) - LISTED} other values not "
-            f"seen in training; taken as {fate}."
+            f"seen in training; encoded as {place}."
         )
     if pair:
         cells = [known[0] if cell in new else cell for cell in cells]

@@ -1,8 +1,7 @@
-"""A table as the rest of the package meets it: named columns, where they came from, and what
-had to be said about them on the way in.
+"""Tables: named columns, where they came from, and notes on how they were read.
 
-The frame inside is narwhals', over polars for files that were read and over whatever eager
-frame somebody has already, pandas' among them.
+The frame is one of narwhals: over polars for files that were read, or over any eager frame,
+such as one of pandas.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import narwhals as nw
 
 __all__ = ["Table", "TableError", "column", "counted", "listed", "nearest"]
 
-LISTED = 8  # names in one sentence; beyond that nobody reads them
+LISTED = 8  # names in one sentence, at most
 
 
 class TableError(ValueError):
@@ -27,6 +26,15 @@ class TableError(ValueError):
 @dataclass(frozen=True)
 class Table:
     """Named columns of equal length.
+
+    Parameters
+    ----------
+    frame : narwhals DataFrame
+        The columns.
+    source : str, default="the table"
+        What messages call the table.
+    notes : tuple of str, default=()
+        What was guessed when it was read, as sentences.
 
     Examples
     --------
@@ -38,8 +46,8 @@ class Table:
     """
 
     frame: nw.DataFrame[Any]
-    source: str = "the table"  # what messages call it
-    notes: tuple[str, ...] = ()  # what reading it needed, as sentences
+    source: str = "the table"
+    notes: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,7 +64,7 @@ class Table:
 
 
 def column(table: Table, name: str) -> nw.Series[Any]:
-    """A column by a name that somebody typed."""
+    """A column by its name; an unknown name is refused with the nearest known one."""
     if name in table.known:
         return _typed(table.frame[name])
     hint = nearest(name, table.names) or f"it has {listed(table.names)}."
@@ -69,7 +77,7 @@ def column(table: Table, name: str) -> nw.Series[Any]:
 
 
 def _typed(series: nw.Series[Any]) -> nw.Series[Any]:
-    """A column of pandas' objects with the type that they have, if they have one."""
+    """A column of pandas objects with the type that all of them have, if there is one."""
     if series.dtype != nw.Object or not series.implementation.is_pandas_like():
         return series
     native = series.to_native().convert_dtypes()
@@ -80,7 +88,7 @@ def _typed(series: nw.Series[Any]) -> nw.Series[Any]:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Question to somebody who typed `name` and meant one of `known`, or nothing."""
+    """Which of `known` was probably meant by `name`, as a question; empty if none is near."""
     spelt = {k.strip().lower(): k for k in known}
     close = get_close_matches(name.strip().lower(), spelt, n=1)
     return f"did you mean {spelt[close[0]]!r}?" if close else ""
@@ -88,12 +96,12 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def listed(names: Sequence[Any]) -> str:
     """Names in one line, the first few of them if there are many."""
-    # One more takes no more room than saying that there is one more.
+    # One more name is as short as "and 1 more".
     shown = len(names) if len(names) <= LISTED + 1 else LISTED
     text = ", ".join(str(name) for name in names[:shown])
     return text if shown == len(names) else f"{text} and {len(names) - shown} more"
 
 
-def counted(count: int, what: str, plural: str = "") -> str:
+def counted(count: int, what: str) -> str:
     """A number with its noun."""
-    return f"{count:,} {what if count == 1 else plural or what + 's'}"
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,14 +1,15 @@
-"""Read data files: CSV, Parquet, Arrow and JSON lines, plain or compressed with gzip.
+"""Reading data files: CSV, Parquet, Arrow and JSON lines, plain or compressed with gzip.
 
-The suffix names the format, and the first bytes may contradict it. Files are read by polars,
-which is imported with the first file. What cannot be read is refused in one sentence that says
-where the problem is.
+The suffix names the format, and the first bytes must agree with it. Files are read by polars,
+which is imported with the first file. A file that cannot be read is refused in one sentence
+that says where the problem is.
+
+A gzip file of one megabyte can hold a gigabyte of zeros, and a Parquet file of one kilobyte a
+billion equal rows. Both are refused before the memory is taken.
 """
 
 from __future__ import annotations
 
-import codecs
-import csv
 import gzip
 import io
 import json
@@ -19,10 +20,8 @@ import tempfile
 import threading
 import time
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -30,19 +29,10 @@ import narwhals as nw
 
 from ordinality._text import nested_deeper
 
-from .frames import Table, TableError, counted, listed, nearest
+from .delimited import decoded, frame_of_text
+from .frames import Table, TableError, nearest
 
-__all__ = [
-    "GZIP",
-    "decoded",
-    "frame_of_text",
-    "need_polars",
-    "read",
-    "refuse_size",
-    "unpacked",
-    "without_panic_text",
-]
-
+__all__ = ["FORMATS", "format_suffix", "need_polars", "read", "unpacked", "without_panic_text"]
 
 # Suffix -> kind of file.
 FORMATS = {
@@ -55,18 +45,16 @@ FORMATS = {
     ".jsonl": "lines",
     ".ndjson": "lines",
 }
-
-
 SHEETS = {".xlsx", ".xls", ".xlsm", ".ods", ".numbers"}
-
-
-PARQUET, ARROW = b"PAR1", b"ARROW1"
-
-
+PARQUET, ARROW, GZIP = b"PAR1", b"ARROW1", b"\x1f\x8b"  # first bytes
 CELL = 8  # bytes of a number in memory
+NESTED = 32  # levels of lists and objects within one line of JSON; deeper ones are refused
 
-
-NESTED = 32  # levels of lists and objects within one line of JSON; deeper ones are no table
+VARIABLE = "ORDINALITY_MAX_UNPACKED"
+MAX_UNPACKED = 2 * 2**30  # bytes; reading a table takes several times its size in memory
+MAX_RATIO = 200  # text tables compress 3 to 30 times; gzip reaches 1032 on equal bytes
+RATIO_FROM = 64 * 2**20  # bytes; what unpacks to less is harmless at any ratio
+PIECE = 2**20  # bytes unpacked at a time
 
 
 def read(path: str | Path) -> Table:
@@ -77,20 +65,20 @@ def read(path: str | Path) -> Table:
     path : str or Path
         A ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.feather``, ``.ipc``, ``.jsonl`` or
         ``.ndjson`` file, also with ``.gz`` appended; or ``"-"`` for standard input, whose
-        format is recognised. Text may be in any of the usual encodings and separated by commas,
+        format is detected. Text may be in any of the usual encodings and separated by commas,
         semicolons, tabs or bars; with the latter three, commas may be decimal points.
         Compressed files may unpack to at most 2 GiB and 200 times their size; the environment
-        variable ``ORDINALITY_MAX_UNPACKED`` states another number of bytes.
+        variable ``ORDINALITY_MAX_UNPACKED`` sets another number of bytes.
 
     Returns
     -------
     Table
-        At least one column and one row; its notes say what was guessed.
+        Table with at least one column and one row; its notes say what was guessed.
 
     Raises
     ------
     TableError
-        When there is no such file, or it does not hold a table in that format.
+        If the file does not exist or does not hold a table in that format.
 
     Examples
     --------
@@ -105,11 +93,9 @@ def read(path: str | Path) -> Table:
     if not raw.strip():
         raise TableError(f"{source} is empty; expected a table with a line of column names.")
     need_polars()
-    kind = FORMATS[suffix] if suffix else _recognised(raw)
+    kind = FORMATS[suffix] if suffix else _detected(raw)
     if kind == "text":
         text, notes = decoded(raw, source)
-        if not text.strip():
-            raise TableError(f"{source} is empty; expected a line of column names.")
         native, more = frame_of_text(text, source, "\t" if suffix == ".tsv" else "")
         notes += more
     elif kind == "lines":
@@ -122,16 +108,13 @@ def read(path: str | Path) -> Table:
     return Table(frame, source, tuple(notes))
 
 
-# ---------------------------------------------------------------- bytes
-
-
 def _contents(path: str | Path) -> tuple[bytes, str, str]:
     """The bytes of a file, unpacked, with the suffix that names its format and its name."""
     if str(path) == "-":
         raw = sys.stdin.buffer.read()
         return unpacked(raw, "standard input"), "", "standard input"
     path = Path(path)
-    # A file name may hold bytes that are no text; a source is printed and stored as UTF-8.
+    # A file name may hold bytes that are not text; a source is printed and stored as UTF-8.
     source = str(path).encode("utf-8", "backslashreplace").decode()
     try:
         suffix = _suffix(path, source)
@@ -156,8 +139,7 @@ def _suffix(path: Path, source: str) -> str:
         beside = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         hint = nearest(path.name, beside) or "check the path."
         raise TableError(f"There is no file {source}; {hint}")
-    zipped = path.suffix.lower() == ".gz"
-    suffix = Path(path.stem if zipped else path.name).suffix.lower()
+    suffix = format_suffix(path)
     if suffix in SHEETS:
         raise TableError(f"{source} is a spreadsheet; save the sheet with the table as CSV.")
     if suffix == ".json":
@@ -172,7 +154,12 @@ def _suffix(path: Path, source: str) -> str:
     return suffix
 
 
-def _recognised(raw: bytes) -> str:
+def format_suffix(path: Path) -> str:
+    """The suffix that names the format, in lower case, without ``.gz``."""
+    return Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
+
+
+def _detected(raw: bytes) -> str:
     """Kind of a file that has no name."""
     if raw.startswith(PARQUET):
         return "parquet"
@@ -182,12 +169,12 @@ def _recognised(raw: bytes) -> str:
 
 
 def need_polars() -> None:
-    """Say what to install where polars is missing."""
+    """Refuse with the command that installs polars if it is missing."""
     try:
         import polars  # noqa: F401
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
-            "Reading data files needs polars, which is not installed; "
+            "Data files are read and written with polars, which is not installed; "
             'type: pip install "ordinality[cli]"'
         ) from None
 
@@ -197,7 +184,13 @@ def need_polars() -> None:
 
 def _binary(raw: bytes, kind: str, suffix: str, source: str) -> Any:
     """A polars frame of a Parquet or an Arrow file."""
-    magic, name = (PARQUET, "Parquet") if kind == "parquet" else (ARROW, "Arrow")
+    import polars
+
+    magic, name, scan, read_all = (
+        (PARQUET, "Parquet", polars.scan_parquet, polars.read_parquet)
+        if kind == "parquet"
+        else (ARROW, "Arrow", polars.scan_ipc, polars.read_ipc)
+    )
     if not raw.startswith(magic):
         raise TableError(
             f"{source} cannot be read as {suffix}: it does not begin as {name} files do; give "
@@ -207,32 +200,19 @@ def _binary(raw: bytes, kind: str, suffix: str, source: str) -> Any:
         f"{source} cannot be read as {suffix}: the {name} file is truncated or corrupt; write "
         "or download it again."
     )
-    if not raw.endswith(magic):  # both formats begin and end alike
+    if not raw.endswith(magic):  # both formats begin and end with it
         raise broken
     try:
         with without_panic_text():
-            return _frame(raw, kind, source)
-    except TableError:
+            lazy = scan(io.BytesIO(raw))
+            rows = lazy.select(polars.len()).collect().item()  # from the footer alone
+            _refuse_size(CELL * rows * len(lazy.collect_schema()), source)
+            return read_all(io.BytesIO(raw))
+    except (TableError, KeyboardInterrupt, SystemExit, MemoryError):
         raise
     # Damage raises any of polars' errors, or a panic of its core, which is not an Exception.
-    except BaseException as problem:
-        if isinstance(problem, KeyboardInterrupt | SystemExit | MemoryError):
-            raise
+    except BaseException:
         raise broken from None
-
-
-def _frame(raw: bytes, kind: str, source: str) -> Any:
-    import polars
-
-    scan, read_all = (
-        (polars.scan_parquet, polars.read_parquet)
-        if kind == "parquet"
-        else (polars.scan_ipc, polars.read_ipc)
-    )
-    lazy = scan(io.BytesIO(raw))
-    rows = lazy.select(polars.len()).collect().item()  # from the footer alone
-    refuse_size(CELL * rows * len(lazy.collect_schema()), source)
-    return read_all(io.BytesIO(raw))
 
 
 def _json_lines(raw: bytes, source: str) -> tuple[Any, list[str]]:
@@ -294,7 +274,7 @@ def _refuse_surrogates(row: dict[str, Any], number: int, source: str) -> None:
 
 
 def _series(name: str, cells: list[Any]) -> Any:
-    """A polars column of what JSON holds; numbers among words become words, as in CSV."""
+    """A polars column of JSON values; numbers among words become words, as in CSV."""
     import polars
 
     kinds = {type(cell) for cell in cells if cell is not None}
@@ -308,348 +288,7 @@ def _series(name: str, cells: list[Any]) -> Any:
         return polars.Series(name, [str(cell) for cell in cells], dtype=polars.Object)
 
 
-# ----------------------------------------------------------------
-# Delimited text: any of the usual encodings and separators, decimal commas, blank margins.
-#
-# The separator is the one that cuts the first rows most evenly by the rules of quoting, so
-# that neither a comma within quotes nor one within a number is taken for it. Rows are checked
-# for equal length before polars reads them.
-
-
-# Cells of a text file that stand for "not known", besides the empty one.
-MISSING = ["", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "?", "#N/A"]
-
-
-SEPARATORS = ",;\t|"
-
-
-SPOKEN = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-
-
-TRIED, SAMPLE = 100, 4_000_000  # rows and characters that the separator is judged by
-
-
-LONGEST_CELL = 10_000_000  # characters; the csv module stops at a hundredth of it
-
-
-CONTROLS = bytes(c for c in range(32) if c not in b"\t\n\v\f\r")  # hardly ever in text
-
-
-# First bytes -> what a file is that was expected to be text.
-OTHERS = {
-    b"PK\x03\x04": "a zip archive or an Excel workbook; save the sheet as CSV",
-    b"\xd0\xcf\x11\xe0": "an Excel workbook; save the sheet as CSV",
-    b"PAR1": "a Parquet file; give it the suffix .parquet",
-    b"ARROW1": "an Arrow file; give it the suffix .arrow",
-    b"%PDF": "a PDF document; save the table as CSV",
-    b"\x89PNG": "a picture; expected a table as CSV",
-    b"SQLite format 3": "a database; save the table as CSV",
-    b"\x1f\x8b": "compressed twice; unpack it once",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it, or compress it with gzip",
-    b"\xfd7zXZ\0": "compressed with xz; unpack it, or compress it with gzip",
-    b"BZh91AY&SY": "compressed with bzip2; unpack it, or compress it with gzip",
-    b"\x80\x04": "a Python pickle; save the table as CSV",
-    b"\x80\x05": "a Python pickle; save the table as CSV",
-}
-
-
-DECIMAL_COMMA = r"^[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?([eE][+-]?\d+)?$"
-
-
-# What polars takes for integers and cannot convert: beyond 128 bits, digits of other scripts.
-NO_INTEGER = r"\d{39}|[^\x00-\x7f]"
-
-
-LONG_INTEGER = r"^[+-]?\d{39,}$"
-
-
-THOUSANDS = r"^[+-]?(\d{1,3}(,\d{3})+|\d{1,3})(\.\d*)?$"
-
-
-def decoded(raw: bytes, source: str) -> tuple[str, list[str]]:
-    r"""Text of a file, whatever its encoding, and a sentence if that was a guess."""
-    what = next((what for magic, what in OTHERS.items() if raw.startswith(magic)), None)
-    if what is not None:
-        raise TableError(f"{source} is {what}.")
-    for mark, encoding in (
-        (codecs.BOM_UTF8, "utf-8-sig"),
-        (codecs.BOM_UTF32_LE, "utf-32"),  # its mark begins with that of UTF-16
-        (codecs.BOM_UTF16_LE, "utf-16"),
-        (codecs.BOM_UTF16_BE, "utf-16"),
-    ):
-        if raw.startswith(mark):
-            return _marked(raw, encoding, source), []
-    controls = len(raw) - len(raw.translate(None, CONTROLS))
-    if b"\0" in raw or controls > len(raw) / 100:
-        raise TableError(
-            f"{source} is not text: it contains bytes that CSV files do not have; export the "
-            "table as CSV in UTF-8."
-        )
-    try:
-        return raw.decode("utf-8"), []
-    except UnicodeDecodeError:
-        note = f"{source} is not UTF-8 text; it was read as Windows-1252 (Western European)."
-    try:
-        return raw.decode("cp1252"), [note]
-    except UnicodeDecodeError:  # five bytes mean nothing there, and something here
-        return raw.decode("latin-1"), [note.replace("Windows-1252", "Latin-1")]
-
-
-def _marked(raw: bytes, encoding: str, source: str) -> str:
-    try:
-        return raw.decode(encoding)
-    except UnicodeDecodeError as problem:
-        raise TableError(
-            f"{source} is marked as {encoding.upper().removesuffix('-SIG')} but is truncated "
-            f"or corrupt at byte {problem.start:,}; save it as UTF-8."
-        ) from None
-
-
-def frame_of_text(text: str, source: str, separator: str = "") -> tuple[Any, list[str]]:
-    r"""A polars frame of delimited text, and sentences on what was guessed."""
-    separator = separator or _separator(text)
-    header, body, quote = _plain_text(text, separator) or _quoted_text(text, separator, source)
-    _refuse_names(header, source)
-    return _settled(_table_of_rows(header, body, separator, quote), separator)
-
-
-def _table_of_rows(header: list[str], body: str, separator: str, quote: str | None) -> Any:
-    """A polars frame of rows of equal length, each column with the type of all its cells."""
-    import polars
-
-    # A first line of our own: polars unpacks text that begins with "x^", as zlib streams may.
-    names = [f"c{j}" for j in range(len(header))]
-    content = f"{separator.join(names)}\n{body}".encode()
-
-    def parsed(**options: Any) -> Any:
-        return polars.read_csv(
-            content, separator=separator, quote_char=quote, null_values=MISSING, **options
-        )
-
-    try:
-        # Types are inferred from all rows: "12" may be followed by "12a" far below.
-        frame = parsed(infer_schema_length=None)
-    except polars.exceptions.ComputeError:
-        # Such columns stay text here; `_settled` makes floats of them where it can.
-        text = parsed(infer_schema=False)
-        odd = [name for name in names if text[name].str.contains(NO_INTEGER).any()]
-        types = dict.fromkeys(odd or names, polars.String)
-        frame = parsed(infer_schema_length=None, schema_overrides=types)
-    frame.columns = header
-    return frame
-
-
-def _plain_text(text: str, separator: str) -> tuple[list[str], str, None] | None:
-    """Header and body of text without quotes and with lines of equal length, or None."""
-    if '"' in text or f"{separator} " in text:
-        return None
-    lines = [
-        line for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line
-    ]
-    cuts = lines[0].count(separator)
-    header = [name.strip() for name in lines[0].split(separator)]
-    if not all(header) or any(line.count(separator) != cuts for line in lines):
-        return None
-    if len(lines) < 2 or not lines[-1].strip(separator + " "):
-        return None
-    return header, "\n".join(lines[1:]), None
-
-
-def _quoted_text(text: str, separator: str, source: str) -> tuple[list[str], str, str]:
-    """Header and body of any text, checked and written again with the fewest quotes."""
-    rows = _rows(text, separator, source)
-    if not rows:
-        raise TableError(f"{source} is empty; expected a line of column names.")
-    header = [name.strip() for name in rows[0][1]]
-    cells = _even(rows, header, separator, source)
-    if not cells:
-        raise TableError(f"{source} names columns but has no rows; add the data below them.")
-    header, cells = _without_margin(header, cells)
-    body = io.StringIO()
-    csv.writer(body, delimiter=separator, lineterminator="\n").writerows(cells)
-    return header, body.getvalue(), '"'
-
-
-# ---------------------------------------------------------------- rows
-
-
-@contextmanager
-def _reader(text: str, separator: str, strict: bool) -> Iterator[Any]:
-    """A reader of rows of long cells; the limit of the csv module is for the whole process."""
-    limit = csv.field_size_limit(LONGEST_CELL)
-    lines = io.StringIO(text, newline="")
-    try:
-        yield csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=strict)
-    finally:
-        csv.field_size_limit(limit)
-
-
-def _separator(text: str) -> str:
-    """The separator that cuts the first rows most evenly, then into most cells."""
-    sample = text[:SAMPLE]
-
-    def evenness(separator: str) -> tuple[bool, float, int]:
-        try:
-            with _reader(sample, separator, strict=False) as reader:
-                widths = [len(row) for row in islice(reader, TRIED) if row]
-        except csv.Error:
-            return False, 0.0, 0
-        if len(sample) < len(text) and len(widths) > 1 and len(widths) < TRIED:
-            widths.pop()  # cut off with the sample
-        alike = sum(width == widths[0] for width in widths) / max(len(widths), 1)
-        return widths[:1] > [1], alike, (widths or [0])[0]
-
-    return max(SEPARATORS, key=evenness)  # the first of equals: a comma
-
-
-def _rows(text: str, separator: str, source: str) -> list[tuple[int, list[str]]]:
-    """Rows that hold anything, each with the line it begins in."""
-    rows, line = [], 1
-    try:
-        with _reader(text, separator, strict=True) as reader:
-            for row in reader:
-                if row and (len(row) > 1 or row[0].strip()):
-                    rows.append((line, row))
-                line = reader.line_num + 1
-    except csv.Error as problem:
-        raise _misquoted(str(problem), line, separator, source) from None
-    while rows and not any(cell.strip() for cell in rows[-1][1]):
-        rows.pop()  # what a spreadsheet leaves below its table
-    return rows
-
-
-def _misquoted(problem: str, line: int, separator: str, source: str) -> TableError:
-    """What is wrong with the quotation marks of the row that begins in a line."""
-    if "end of data" in problem or "field limit" in problem:
-        what = f"opens a quotation mark in line {line} that is never closed"
-    else:
-        what = (
-            f"has text after a closing quotation mark in line {line}, where "
-            f"{SPOKEN[separator]} were expected"
-        )
-    return TableError(f'{source} {what}; a quotation mark within a cell is written twice, "".')
-
-
-def _even(
-    rows: list[tuple[int, list[str]]], header: list[str], separator: str, source: str
-) -> list[list[str]]:
-    """The rows below the header, all as long as it is."""
-    width = len(header)
-    cells = []
-    for line, row in rows[1:]:
-        if len(row) > width and not any(cell.strip() for cell in row[width:]):
-            row = row[:width]
-        if len(row) != width:
-            cure = "more" if len(row) > width else "fewer"
-            raise TableError(
-                f"{source} has {counted(len(row), 'cell')} in line {line}, {cure} than the "
-                f"{counted(width, 'column')} that line {rows[0][0]} names (separated by "
-                f"{SPOKEN[separator]}); correct that line."
-            )
-        cells.append(row)
-    return cells
-
-
-def _without_margin(
-    header: list[str], cells: list[list[str]]
-) -> tuple[list[str], list[list[str]]]:
-    """Header and rows without columns that have neither a name nor a cell."""
-    blank = {j for j, name in enumerate(header) if not name}
-    blank = {j for j in blank if not any(row[j].strip() for row in cells)}
-    if not blank:
-        return header, cells
-    kept = [j for j in range(len(header)) if j not in blank]
-    return [header[j] for j in kept], [[row[j] for j in kept] for row in cells]
-
-
-def _refuse_names(header: list[str], source: str) -> None:
-    """One column may lack a name, row numbers mostly; no two may share theirs."""
-    unnamed = [j + 1 for j, name in enumerate(header) if not name]
-    if len(unnamed) > 1:
-        raise TableError(
-            f"{source} has {len(unnamed)} columns without a name (number {listed(unnamed)}); "
-            "name every column in the first line."
-        )
-    name, count = Counter(header).most_common(1)[0]
-    if count > 1:
-        raise TableError(
-            f"{source} has {count} columns named {name!r}; give each column a different name."
-        )
-
-
-# ---------------------------------------------------------------- cells
-
-
-def _settled(frame: Any, separator: str) -> tuple[Any, list[str]]:
-    """Text that is missing or numbers after all: blanks around it, commas within it."""
-    import polars
-
-    text = [name for name, dtype in frame.schema.items() if dtype == polars.String]
-    bare = polars.col(*text).str.strip_chars() if text else polars.lit(0)
-    frame = frame.with_columns(
-        polars.when(~bare.is_in(MISSING)).then(polars.col(*text)) if text else []
-    )
-    styles: dict[str, list[str]] = {"decimal points": [], "marks of thousands": []}
-    rounded: list[str] = []
-    for name in text:
-        cells = frame[name].str.strip_chars()
-        known = cells.drop_nulls()
-        if not known.cast(float, strict=False).null_count():
-            frame = frame.with_columns(cells.cast(float).alias(name))
-            if known.str.contains(LONG_INTEGER).any():
-                rounded.append(name)
-        elif style := _style(known, separator):
-            styles[style].append(name)
-            frame = frame.with_columns(_plain(cells, style).alias(name))
-    notes = [
-        f"Read the commas in {listed(names)} as {style}."
-        for style, names in styles.items()
-        if names
-    ]
-    if rounded:
-        notes.append(f"Rounded the integers of 39 and more digits in {listed(rounded)}.")
-    return frame, notes
-
-
-def _style(known: Any, separator: str) -> str:
-    """What commas within the cells of a column are, if all of it is numbers then."""
-    if not known.str.contains(",", literal=True).any():
-        return ""
-    # Where commas part the cells, one within a cell was put there in the other sense.
-    if separator == "," and known.str.contains(THOUSANDS).all():
-        return "marks of thousands"
-    return "decimal points" if known.str.contains(DECIMAL_COMMA).all() else ""
-
-
-def _plain(cells: Any, style: str) -> Any:
-    if style == "decimal points":
-        cells = cells.str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True)
-    return cells.str.replace_all(",", "", literal=True).cast(float)
-
-
-# ----------------------------------------------------------------
-# Compressed tables: gzip, unpacked in pieces and only up to a limit.
-#
-# A gzip file of one megabyte can hold a gigabyte of zeros, and a Parquet file of one kilobyte
-# a billion equal rows. Both are refused before the memory is taken.
-
-
-GZIP = b"\x1f\x8b"
-
-
-VARIABLE = "ORDINALITY_MAX_UNPACKED"
-
-
-MAX_UNPACKED = 2 * 2**30  # bytes; reading a table takes several times its size in memory
-
-
-MAX_RATIO = 200  # text tables compress 3 to 30 times; gzip reaches 1032 on equal bytes
-
-
-RATIO_FROM = 64 * 2**20  # bytes; what unpacks to less is harmless at any ratio
-
-
-PIECE = 2**20
+# ---------------------------------------------------------------- compressed files
 
 
 def unpacked(raw: bytes, source: str) -> bytes:
@@ -662,7 +301,7 @@ def unpacked(raw: bytes, source: str) -> bytes:
             while piece := file.read(PIECE):
                 pieces.append(piece)
                 size += len(piece)
-                refuse_size(size, source, packed=packed.tell())
+                _refuse_size(size, source, packed=packed.tell())
     except (EOFError, zlib.error, OSError):
         raise TableError(
             f"{source} is truncated or corrupt (gzip); download or compress it again."
@@ -670,16 +309,17 @@ def unpacked(raw: bytes, source: str) -> bytes:
     return b"".join(pieces)
 
 
-def refuse_size(size: int, source: str, packed: int | None = None) -> None:
-    """Refuse a table that takes `size` bytes unpacked, if it is too large to be meant.
+def _refuse_size(size: int, source: str, packed: int | None = None) -> None:
+    """Refuse a table that takes more bytes unpacked than the limit.
 
-    `packed` is how many bytes of the file it took, where the ratio of the two says something:
-    Parquet and Arrow store repeated values at any ratio.
+    `packed` is how many bytes of the file it took, if their ratio is limited too: Parquet and
+    Arrow store repeated values at any ratio.
     """
-    limit = _stated_limit()
-    if size > (MAX_UNPACKED if limit is None else limit):
-        what = f"more than {_bytes(limit or MAX_UNPACKED)}"
-    elif limit is None and packed and size > max(RATIO_FROM, MAX_RATIO * packed):
+    stated = _stated_limit()
+    limit = MAX_UNPACKED if stated is None else stated
+    if size > limit:
+        what = f"more than {_bytes(limit)}"
+    elif stated is None and packed and size > max(RATIO_FROM, MAX_RATIO * packed):
         what = f"more than {MAX_RATIO} times its compressed size"
     else:
         return
@@ -690,7 +330,7 @@ def refuse_size(size: int, source: str, packed: int | None = None) -> None:
 
 
 def _stated_limit() -> int | None:
-    """The limit that the environment states, or None."""
+    """The limit set in the environment, or None."""
     stated = os.environ.get(VARIABLE, "")
     if not stated:
         return None
@@ -699,22 +339,20 @@ def _stated_limit() -> int | None:
     return int(stated)
 
 
-def _bytes(size: int) -> str:
-    """A number of bytes in a unit that suits it."""
+def _bytes(size: float) -> str:
+    """A number of bytes in a readable unit."""
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}"
-        size = round(size / 1000, 1)  # type: ignore[assignment]
+        size = round(size / 1000, 1)
     return f"{size:.1f} GB"
 
 
-# ----------------------------------------------------------------
-# Panics of polars: an error in Rust that also writes a backtrace to stderr.
-#
-# The text goes straight to file descriptor 2, past ``sys.stderr``. So the descriptor points to
-# a temporary file during the call; what is not the text of a panic is written to stderr
-# afterwards.
+# ---------------------------------------------------------------- panics of polars
 
+# Damage in a file can be an error in Rust, which writes a backtrace to file descriptor 2, past
+# ``sys.stderr``. So the descriptor points to a temporary file during the call; what is not the
+# text of a panic is written to stderr afterwards.
 
 # "thread 'name' (id) panicked at file.rs:1:2:", a message, and mostly a backtrace with a note.
 PANIC = re.compile(
@@ -722,11 +360,7 @@ PANIC = re.compile(
     rb".*?(?:note: [^\n]*RUST_BACKTRACE[^\n]*\n|(?=\n?thread '[^\n]*panicked at )|\Z)",
     re.DOTALL,
 )
-
-
-WAIT, STEPS = 0.01, 20  # seconds; other threads of polars may still be writing their panics
-
-
+WAIT, STEPS = 0.01, 20  # seconds, times: other threads of polars may still be writing
 _one_at_a_time = threading.Lock()  # the descriptor belongs to the whole process
 
 

@@ -1,8 +1,8 @@
-"""Which columns do what: a table read as a problem of ordinal regression.
+"""Problems of ordinal regression from tables: target, features, weights and groups.
 
-One column holds the labels, one may weigh the rows and one group them; the others are learnt
-from, unless they cannot help. Every rule that was applied is returned as a sentence, so that a
-command can say aloud what happened to somebody's data.
+One column holds the labels, one may hold weights of the rows and one their groups; the others
+are features, unless they cannot help. Every rule that was applied is reported as a sentence.
+Labels are few, numbers or names but not both, and each level is written in one way.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from .columns import is_text, judge, labels_of, numbers, sentences, words
+from ordinality.scales import suggest
+
+from .columns import dated, feature_column, is_text, numbers, parsed, sentences, words
 from .encoding import frame_of, make_encoder
 from .frames import Table, TableError, column, counted, listed
 
@@ -23,30 +25,38 @@ if TYPE_CHECKING:
 __all__ = ["Features", "Task", "features_and_target", "features_of", "missing", "weights_of"]
 
 
-# More columns than these, with fewer rows than a tenth of them: perhaps rows and columns
-# changed places.
+# More columns than these, with fewer rows than a tenth of them: perhaps transposed.
 WIDE, ROWS_PER_COLUMN = 1000, 0.1
+# More values than these, with fewer rows for each: a measurement rather than levels.
+MANY_LEVELS, ROWS_PER_LEVEL = 25, 10
 
 
 class Task(NamedTuple):
-    """A table read as a problem of ordinal regression.
+    """A table as a problem of ordinal regression.
 
-    Attributes
+    Parameters
     ----------
     frame : DataFrame of pandas or polars
-        The columns to learn from: floats, truth values, and text, with null for missing.
+        The features: floats, truth values, and text, with null for missing.
     y : ndarray of shape (n,)
-        Labels as they stand in the table.
+        Labels as in the table.
     order : tuple or None
-        The order of the labels where the file itself states one (an Enum column).
+        The order of the labels if the column states one (an Enum column).
     weights : ndarray of shape (n,), or None
         Weight of each row, if a column of them was named.
     groups : ndarray of shape (n,), or None
         Which rows belong together, if a column of groups was named.
     encoder : ColumnTransformer
-        Turns `frame` into a matrix; not fitted, so that it can be fitted anew in every fold.
+        Turns `frame` into a matrix; not fitted, so that it can be fitted in every fold.
     notes : tuple of str
-        What reading needed, what was left out and what was encoded, as sentences.
+        What was guessed, left out and encoded, as sentences.
+
+    Examples
+    --------
+    >>> import narwhals, polars
+    >>> frame = polars.DataFrame({"temp": ["cold", "warm", "cold"], "rating": [1, 2, 1]})
+    >>> features_and_target(Table(narwhals.from_native(frame)), "rating").y
+    array([1, 2, 1])
     """
 
     frame: Any
@@ -59,7 +69,7 @@ class Task(NamedTuple):
 
 
 class Features(NamedTuple):
-    """Columns to learn from, settled."""
+    """Columns to learn from, and how they are encoded."""
 
     frame: Any
     encoder: ColumnTransformer  # turns `frame` into a matrix; not fitted
@@ -75,7 +85,7 @@ def features_and_target(
     group: str | None = None,
     wide: bool = False,
 ) -> Task:
-    """Split a table into columns to learn from and a column of ordered labels.
+    """Split a table into features and a column of ordered labels.
 
     Parameters
     ----------
@@ -84,15 +94,15 @@ def features_and_target(
     target : str
         Name of the column of labels. Rows without a label are left out.
     features : sequence of str, optional
-        Columns to learn from; by default all that have no other part.
-    drop : iterable of str
+        Columns to learn from; by default all that have no other role.
+    drop : iterable of str, default=()
         Columns to leave out.
     weights : str, optional
         Column of weights, none negative. Rows without one are left out.
     group : str, optional
         Column that says which rows belong together. Rows without a group are left out.
     wide : bool, default=False
-        Whether a table of far more columns than rows is meant so.
+        Whether far more columns than rows are accepted.
 
     Returns
     -------
@@ -102,7 +112,7 @@ def features_and_target(
     Raises
     ------
     TableError
-        When a column is not there or cannot play its part, or nothing is left to learn from.
+        If a column does not exist or does not suit its role, or no feature is left.
 
     Examples
     --------
@@ -119,25 +129,28 @@ def features_and_target(
     _refuse_wide(table, chosen, wide)
     parts = [name for name in (target, weights, group) if name is not None]
     rows, left_out = _complete(table, parts)
-    y, order = labels_of(_rows(table, target, rows))
+    y, order = _labels(_rows(table, target, rows))
     weight = None if weights is None else weights_of(_rows(table, weights, rows))
     groups = None if group is None else _groups(_rows(table, group, rows))
-    found = features_of(table, chosen, rows)
-    if found is None:
-        raise TableError(_nothing_left(table, target, chosen))
+    found = features_of(table, chosen, f"predict {target} from", rows)
     notes = (*table.notes, *left_out, *found.notes)
     return Task(found.frame, y, order, weight, groups, found.encoder, notes)
 
 
 def features_of(
-    table: Table, names: Sequence[str], rows: np.ndarray | None = None
-) -> Features | None:
-    """Settle which of some columns can be learnt from, and how."""
-    judged = [judge(column(table, name), rows) for name in names]
-    notes = sentences(remark for found in judged for remark in found.remarks)
-    kept = [found for found in judged if found.cells is not None]
+    table: Table, names: Sequence[str], purpose: str, rows: np.ndarray | None = None
+) -> Features:
+    """Those of some columns that can be learnt from; `purpose` is for the error if none can."""
+    found = [feature_column(column(table, name), rows) for name in names]
+    notes = sentences(remark for each in found for remark in each.remarks)
+    kept = [each for each in found if each.cells is not None]
     if not kept:
-        return None
+        why = "; ".join(note[0].lower() + note[1:-1] for note in notes)
+        raise TableError(
+            f"No column is left to {purpose} "
+            f"({why or f'{table.source} has {listed(table.names)}'}); name columns that vary "
+            "and are numbers or categories."
+        )
     return Features(frame_of(kept, table.frame), make_encoder(kept), notes)
 
 
@@ -178,21 +191,11 @@ def _refuse_wide(table: Table, chosen: list[str], wide: bool) -> None:
         )
 
 
-def _nothing_left(table: Table, target: str, chosen: list[str]) -> str:
-    remarks = [remark for name in chosen for remark in judge(column(table, name)).remarks]
-    why = [said[0].lower() + said[1:-1] for said in sentences(remarks)]
-    return (
-        f"No column is left to predict {target} from "
-        f"({'; '.join(why) or f'{table.source} has {listed(table.names)}'}); name columns that "
-        "vary and are numbers or categories."
-    )
-
-
 # ------------------------------------------------------------- rows
 
 
 def _complete(table: Table, names: Sequence[str]) -> tuple[np.ndarray, list[str]]:
-    """Rows in which all these columns have a value, and a sentence on the others."""
+    """Mask of the rows in which all these columns have a value, and notes on the others."""
     rows, notes = np.ones(len(table), dtype=bool), []
     for name in names:
         series = column(table, name)
@@ -206,7 +209,7 @@ def _complete(table: Table, names: Sequence[str]) -> tuple[np.ndarray, list[str]
     if rows.sum() < 2:
         raise TableError(
             f"{table.source} has {counted(int(rows.sum()), 'row')} with {' and '.join(names)}; "
-            "two are needed at the very least."
+            "two are needed at least."
         )
     return rows, notes
 
@@ -237,7 +240,9 @@ def weights_of(series: nw.Series[Any]) -> np.ndarray:
             f"{series.name} holds {weights.min():g}; weights are numbers of 0 or more."
         )
     if not weights.any():
-        raise TableError(f"{series.name} is 0 in every row; some weight must be above it.")
+        raise TableError(
+            f"{series.name} is 0 in every row; at least one weight must be above 0."
+        )
     return weights
 
 
@@ -250,3 +255,78 @@ def _groups(series: nw.Series[Any]) -> np.ndarray:
             f"{series.name} has only the group {groups[0]!s}; two are needed to leave one out."
         )
     return groups
+
+
+# ------------------------------------------------------------- labels
+
+
+def _labels(series: nw.Series[Any]) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """Labels of a column without missing cells, and their order if the column states one."""
+    dtype = series.dtype
+    if is_text(dtype):
+        return _label_names(series)
+    if not (dtype.is_numeric() or dtype == nw.Boolean):
+        raise TableError(
+            f"{series.name} holds {dtype} values; labels are numbers or names of levels."
+        )
+    values = numbers(series)
+    _refuse_count(series.name, np.unique(values).tolist(), len(values))
+    if dtype == nw.Boolean:
+        return values.astype(bool), None
+    if np.all(values == np.rint(values)) and np.abs(values).max() < 2**53:
+        # Beside empty cells, integers are read as floats.
+        return values.astype(np.int64), None
+    return values, None
+
+
+def _label_names(series: nw.Series[Any]) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    name, dtype = series.name, series.dtype
+    raw = dict.fromkeys(str(cell) for cell in series.to_list())
+    _refuse_alike(name, list(raw))
+    cells = [str(cell) for cell in words(series)]
+    distinct = list(dict.fromkeys(cells))
+    order = tuple(dtype.categories) if isinstance(dtype, nw.Enum) else None
+    if order is None:
+        _refuse_mixed(name, distinct)
+        if dated(distinct):
+            raise TableError(f"{name} holds dates; labels are numbers or names of levels.")
+    _refuse_count(name, distinct, len(cells))
+    return np.array(cells, dtype=np.str_), order
+
+
+def _refuse_count(name: str, distinct: list[Any], rows: int) -> None:
+    if len(distinct) == 1:
+        only = distinct[0]
+        shown = f"{only:g}" if isinstance(only, float) else repr(only)
+        raise TableError(
+            f"{name} has only the level {shown}; at least two are needed to learn an order."
+        )
+    if len(distinct) > MANY_LEVELS and len(distinct) * ROWS_PER_LEVEL > rows:
+        raise TableError(
+            f"{name} has {len(distinct):,} different values in {counted(rows, 'row')}, too "
+            "many for levels; divide it into a few levels, or choose another column."
+        )
+
+
+def _refuse_alike(name: str, raw: list[str]) -> None:
+    """Refuse labels that differ only in case or blanks: a typing error, not two levels."""
+    seen: dict[str, str] = {}
+    for label in raw:
+        twin = seen.setdefault(" ".join(label.split()).casefold(), label)
+        if twin != label:
+            raise TableError(
+                f"{name} holds both {twin!r} and {label!r}, which differ only in case or "
+                "blanks; write them in one way in the table."
+            )
+
+
+def _refuse_mixed(name: str, distinct: list[str]) -> None:
+    """Refuse numbers among words, unless their order is known: "none", "1", "2 or more"."""
+    _, odd = parsed(distinct)
+    plain = [label for i, label in enumerate(distinct) if i not in odd]
+    worded = [repr(label) for label in odd.values() if not any(c.isdigit() for c in label)]
+    if plain and worded and suggest(distinct) is None:
+        raise TableError(
+            f"{name} holds both numbers ({listed(plain)}) and words ({listed(worded)}); write "
+            "all levels in one way, and leave cells without a level empty."
+        )

@@ -1,4 +1,4 @@
-"""Write columns to data files, in the formats that are read.
+"""Writing columns to data files, in the formats that `read` reads.
 
 A file is written under another name in the same folder and then moved into place, so that
 nobody reads half a file, and a full disk leaves the old file as it was.
@@ -16,10 +16,9 @@ from typing import Any
 from ordinality._files import put
 
 from .frames import TableError, listed
-from .read import FORMATS, need_polars
+from .read import FORMATS, format_suffix, need_polars
 
 __all__ = ["formula_cells", "write"]
-
 
 # A spreadsheet takes a cell that begins so for a formula, unless it is a number.
 FORMULA = r"^[=+\-@\t\r]"
@@ -49,7 +48,8 @@ def write(
     Raises
     ------
     TableError
-        When there is such a file and ``force`` is not set, or no such folder or format.
+        If the file exists and ``force`` is not set, or the folder does not exist, or the
+        format cannot be written.
 
     Examples
     --------
@@ -60,28 +60,27 @@ def write(
     ...     path.read_text().splitlines()
     ['level,probability', 'low,0.25', 'high,0.75']
     """
-    need_polars()
-    import polars
-
-    frame = polars.DataFrame(
-        {name: polars.Series(name, cells) for name, cells in columns.items()}
-    )
-    if str(path) == "-":
-        content = _content(_safe(frame) if spreadsheet_safe else frame, ".csv")
-        sys.stdout.write(content.decode())
-        return
-    path = Path(path)
-    suffix = _writable(path, force)
+    frame = _frame(columns)
+    suffix = ".csv" if str(path) == "-" else _writable(Path(path), force)
     if spreadsheet_safe and FORMATS[suffix] == "text":
         frame = _safe(frame)
     content = _content(frame, suffix)
-    if path.suffix.lower() == ".gz":
+    if str(path) == "-":
+        sys.stdout.write(content.decode())
+        return
+    if Path(path).suffix.lower() == ".gz":
         content = gzip.compress(content, mtime=0)  # the same table, the same bytes
-    _put(path, content)
+    try:
+        put(Path(path), content)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise TableError(
+            f"{path} cannot be written ({reason}); correct this or choose another folder."
+        ) from None
 
 
 def formula_cells(columns: Mapping[str, Sequence[Any] | Any]) -> int:
-    """How many texts a spreadsheet would take for a formula, the names of columns included.
+    """Number of texts that a spreadsheet would take for a formula, column names included.
 
     These begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return, and are not
     numbers. A formula can send the other cells of a sheet elsewhere when the file is opened.
@@ -94,18 +93,30 @@ def formula_cells(columns: Mapping[str, Sequence[Any] | Any]) -> int:
     Returns
     -------
     int
+        Number of cells and column names.
 
     Examples
     --------
     >>> formula_cells({"level": ["low", "=1+1", "-5"], "change": [-1.0, 0.5, 2.0]})
     1
     """
+    frame = _frame(columns)
+    return sum(int(_formulas(text).sum()) for text in [_names(frame), *_texts(frame)])
+
+
+def _frame(columns: Mapping[str, Any]) -> Any:
+    """A polars frame of named columns."""
     need_polars()
     import polars
 
-    frame = polars.DataFrame({name: polars.Series(name, c) for name, c in columns.items()})
-    texts = [polars.Series(frame.columns, dtype=polars.String), *_texts(frame)]
-    return sum(int(_formulas(text).sum()) for text in texts)
+    return polars.DataFrame({name: polars.Series(name, c) for name, c in columns.items()})
+
+
+def _names(frame: Any) -> Any:
+    """The column names of a polars frame, as a column of text."""
+    import polars
+
+    return polars.Series(frame.columns, dtype=polars.String)
 
 
 def _texts(frame: Any) -> list[Any]:
@@ -129,17 +140,14 @@ def _quoted(text: Any) -> Any:
 
 def _safe(frame: Any) -> Any:
     """A polars frame without cells or names that a spreadsheet takes for formulas."""
-    import polars
-
     frame = frame.with_columns(_quoted(text) for text in _texts(frame))
-    names = polars.Series(frame.columns, dtype=polars.String)
+    names = _names(frame)
     return frame.rename(dict(zip(names, _quoted(names), strict=True)))
 
 
 def _writable(path: Path, force: bool) -> str:
     """The suffix that names the format of a file that may be written."""
-    zipped = path.suffix.lower() == ".gz"
-    suffix = Path(path.stem if zipped else path.name).suffix.lower()
+    suffix = format_suffix(path)
     if path.is_dir():
         raise TableError(f"{path} is a folder; name a file in it.")
     if suffix not in FORMATS:
@@ -183,13 +191,3 @@ def _refuse_nested(frame: Any) -> None:
             f"CSV cannot hold lists, objects or bytes, as in {listed(odd)}; write a .parquet "
             "file, or leave them out."
         )
-
-
-def _put(path: Path, content: bytes) -> None:
-    try:
-        put(path, content)
-    except OSError as problem:
-        reason = problem.strerror or str(problem)
-        raise TableError(
-            f"{path} cannot be written ({reason}); choose another folder or solve this."
-        ) from None

@@ -1,4 +1,4 @@
-"""Comparisons made from what is known of the items: metric targets, labels, utilities.
+"""Paired comparisons drawn from metric targets, labels or utilities of items.
 
 Chu & Ghahramani (2005, ICML) turn metric targets into preferences (table 1) and levels of
 relevance into preferences (figure 2); the larger is preferred, and equal ones are not compared.
@@ -15,9 +15,18 @@ __all__ = ["PairSplit", "label_pairs", "utility_pairs"]
 
 Pairs = NDArray[np.int64]
 
+SPARE = 50  # pairs drawn beyond those to learn from, since some may be drawn twice
+
 
 class PairSplit(NamedTuple):
-    """Pairs of items to learn from and to test on, (m, 2), the preferred one first.
+    """Pairs of items to learn from and to test on, the preferred one first.
+
+    Parameters
+    ----------
+    train : ndarray of int, shape (m, 2)
+        Pairs to learn from.
+    test : ndarray of int, shape (q, 2)
+        Pairs to test on.
 
     Examples
     --------
@@ -30,28 +39,38 @@ class PairSplit(NamedTuple):
 
 
 def utility_pairs(
-    utility: ArrayLike, n_train: int, n_test: int, *, noise: float = 0.0, seed: ArrayLike = 0
+    utility: ArrayLike,
+    n_train: int,
+    n_test: int,
+    *,
+    noise: float = 0.0,
+    disjoint: bool = True,
+    seed: ArrayLike = 0,
 ) -> PairSplit:
     """Pairs drawn at random, the one of larger utility preferred.
 
-    No pair is trained on twice, and none is tested that was trained on; a test pair may come
-    again, since of few items there are few pairs (74 pyrimidines have 2701, and the paper
-    tests 20 000).
+    Training pairs are all different. A test pair may be drawn again: few items make few pairs
+    (74 pyrimidines have 2701, and the paper tests 20,000).
 
     Parameters
     ----------
     utility : array-like of shape (n,)
-        Metric targets, for table 1 of the paper.
+        Utility of each item, such as the metric targets of table 1 of the paper.
     n_train, n_test : int
-        How many pairs.
+        Number of pairs to learn from and to test on.
     noise : float, default=0.0
         Standard deviation of normal noise on each of the two utilities of a pair; with noise,
         equal utilities are compared too.
-    seed : int or sequence of int
+    disjoint : bool, default=True
+        Whether training pairs are left out of the test pairs. False draws test pairs from
+        among all, as the experiments on table 1 do.
+    seed : int or sequence of int, default=0
+        Seed of the draws.
 
     Returns
     -------
     PairSplit
+        Pairs to learn from and to test on.
 
     Examples
     --------
@@ -65,21 +84,24 @@ def utility_pairs(
     """
     u = np.asarray(utility, dtype=np.float64)
     _check(u, n_train, n_test, noise)
-    rng = np.random.default_rng(seed)  # type: ignore[arg-type]
-    n = len(u)
+    rng, n = np.random.default_rng(seed), len(u)  # type: ignore[arg-type]
     train, test = np.empty((0, 2), np.int64), np.empty((0, 2), np.int64)
     while len(train) < n_train or len(test) < n_test:
-        pairs = rng.integers(n, size=(4 * (n_train + n_test) + 64, 2))
-        seen = u[pairs] + noise * rng.standard_normal(pairs.shape)
-        pairs = np.where(seen[:, :1] >= seen[:, 1:], pairs, pairs[:, ::-1])
-        pairs = pairs[(pairs[:, 0] != pairs[:, 1]) & (seen[:, 0] != seen[:, 1])]
-        fresh = pairs[~np.isin(_numbers(pairs, n), _numbers(train, n))]
-        _, first = np.unique(_numbers(fresh, n), return_index=True)
-        new = fresh[np.sort(first)][: n_train - len(train)]
-        train = np.concatenate([train, new])
+        pairs = rng.integers(n, size=(4 * max(n_train, n_test), 2))
+        seen = u[pairs]
+        if noise:
+            pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+            seen = u[pairs] + noise * rng.standard_normal(pairs.shape)
+        pairs = pairs[seen[:, 0] > seen[:, 1]]
+        if len(train) < n_train:
+            drawn = np.concatenate([train, pairs[: n_train + SPARE]])
+            pairs = pairs[n_train + SPARE :]
+            _, first = np.unique(_numbers(drawn, n), return_index=True)
+            train = rng.permutation(np.unique(drawn[first], axis=0))[:n_train]
         if len(train) == n_train:
-            rest = fresh[~np.isin(_numbers(fresh, n), _numbers(train, n))]
-            test = np.concatenate([test, rest])[:n_test]
+            if disjoint:
+                pairs = pairs[~np.isin(_numbers(pairs, n), _numbers(train, n))]
+            test = np.concatenate([test, pairs])[:n_test]
     return PairSplit(train, test)
 
 
@@ -90,13 +112,13 @@ def _check(u: NDArray[np.float64], n_train: int, n_test: int, noise: float) -> N
     possible = n * (n - 1) // 2 - (0 if noise else int(np.sum(sizes * (sizes - 1) // 2)))
     if n_train + (n_test > 0) > possible:
         raise ValueError(
-            f"{n_train} pairs to learn from and {n_test} to test on are wanted, but only "
-            f"{possible} pairs of these {n} items differ; ask for fewer."
+            f"n_train={n_train} and n_test={n_test}, but only {possible} pairs of these {n} "
+            "items differ; ask for fewer pairs."
         )
 
 
 def _numbers(pairs: Pairs, n: int) -> Pairs:
-    """A number for each pair, the same whichever comes first."""
+    """A number for each pair of n items, the same for both orders."""
     return pairs.min(axis=1) * n + pairs.max(axis=1)
 
 
@@ -106,12 +128,14 @@ def label_pairs(y: ArrayLike, groups: ArrayLike | None = None) -> Pairs:
     Parameters
     ----------
     y : array-like of shape (n,)
+        Labels, numbers whose order is that of the levels.
     groups : array-like of shape (n,), optional
         Only rows of the same group are compared, such as answers to one query.
 
     Returns
     -------
-    ndarray of shape (m, 2)
+    ndarray of int, shape (m, 2)
+        Row numbers of each pair.
 
     Examples
     --------
@@ -119,8 +143,8 @@ def label_pairs(y: ArrayLike, groups: ArrayLike | None = None) -> Pairs:
     [[1, 0], [2, 0]]
     """
     labels = np.asarray(y)
-    same = np.ones(1) if groups is None else np.asarray(groups)
     better = labels[:, None] > labels[None, :]
     if groups is not None:
+        same = np.asarray(groups)
         better &= same[:, None] == same[None, :]
     return np.argwhere(better)

@@ -20,14 +20,24 @@ def test_the_larger_utility_comes_first_and_equal_ones_are_not_compared():
     assert (train.shape, test.shape) == ((10, 2), (500, 2))
 
 
-def test_no_pair_is_trained_on_twice_nor_tested_after_training():
+def test_training_pairs_are_distinct_and_not_among_the_test_pairs():
     train, test = utility_pairs(U, 13, 300)
     assert len(unordered(train)) == 13
     assert not unordered(train) & unordered(test)
     assert len(unordered(test)) == 1  # 15 pairs, two utilities equal, 13 trained on
 
 
-def test_a_seed_says_everything_and_may_be_a_sequence():
+def test_test_pairs_may_be_drawn_from_among_all():
+    train, test = utility_pairs(U, 13, 300, disjoint=False)
+    assert unordered(train) < unordered(test)
+    assert len(unordered(test)) == 14
+    # The stream that the experiments on table 1 were run with.
+    train, test = utility_pairs(np.arange(40.0) % 17, 3, 60, disjoint=False, seed=1)
+    assert train.tolist() == [[11, 4], [3, 1], [11, 21]]
+    assert test[:4].tolist() == [[5, 38], [28, 23], [13, 36], [14, 20]]
+
+
+def test_a_seed_determines_the_pairs_and_may_be_a_sequence():
     np.testing.assert_array_equal(
         utility_pairs(U, 5, 5, seed=[1, 2]).test, utility_pairs(U, 5, 5, seed=[1, 2]).test
     )
@@ -43,7 +53,7 @@ def test_pairs_are_drawn_evenly():
     assert np.all(np.abs(counts - 1000) < 5 * np.sqrt(9000 / 9 * 8 / 9))
 
 
-def test_noise_turns_some_preferences_round():
+def test_noise_reverses_some_preferences():
     u = np.random.default_rng(0).normal(size=100)
     test = utility_pairs(u, 1, 5000, noise=0.5).test
     share = np.mean(u[test[:, 0]] > u[test[:, 1]])
