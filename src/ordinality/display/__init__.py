@@ -10,14 +10,12 @@ by the colour-blind; in grey, levels keep their order and lines differ in stroke
 imported when something is drawn.
 """
 
-from .confusion import OrdinalConfusionDisplay
 from .ensembles import MarginDisplay, StagesDisplay
 from .inline import inline_svg
 from .latent import LatentDisplay
-from .rank_plots import CriticalDifferenceDisplay, UtilityDisplay
-from .regions import LevelProbabilityDisplay
-from .relevance import RelevanceDisplay
-from .scores import ReliabilityDisplay, ScoreDecompositionDisplay
+from .level_probability import LevelProbabilityDisplay
+from .rank_plots import CriticalDifferenceDisplay, RelevanceDisplay, UtilityDisplay
+from .scores import OrdinalConfusionDisplay, ReliabilityDisplay, ScoreDecompositionDisplay
 
 __all__ = [
     "CriticalDifferenceDisplay",
