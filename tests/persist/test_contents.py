@@ -107,7 +107,7 @@ def test_a_machine_of_scikit_learn_with_short_arrays_is_refused(machine, path, p
 
 def test_a_machine_with_support_vectors_in_another_order_of_memory_is_refused(machine, path):
     changed(machine, path, "regressor_.support_vectors_", np.asfortranarray)
-    refused(path, "another order of memory")
+    refused(path, "not contiguous in memory")
 
 
 def test_an_encoder_that_would_write_beyond_its_columns_is_refused(path, rows):
@@ -157,7 +157,7 @@ def test_a_tree_that_announces_other_sizes_than_it_has_is_not_built(
         return schema
 
     repacked(path, schema=larger)
-    refused(path, "holds a tree whose arrays are not those of a tree")
+    refused(path, "holds a tree whose arrays are not valid")
 
 
 @pytest.mark.parametrize("part", ["nodes", "values"])
@@ -165,7 +165,7 @@ def test_a_tree_that_announces_other_sizes_than_it_has_is_not_built(
 def test_a_tree_with_other_arrays_is_not_built(path, rows, part, change):
     model = RoundedRegressor(RandomForestRegressor(1, random_state=0)).fit(*rows)
     changed(model, path, f"regressor_.estimators_.0.tree_.{part}", change)
-    refused(path, "holds a tree whose arrays are not those of a tree")
+    refused(path, "holds a tree whose arrays are not valid")
 
 
 # ---------------------------------------------------------------- attributes

@@ -1,4 +1,4 @@
-"""A small language for what an object of a model file must contain.
+"""Specifications of the contents of objects in a model file, and their checks.
 
 A specification is a function of a value and of the sizes known so far; it raises a
 `ContentError` with the reason if the value does not conform. Sizes have names: the first array
@@ -24,15 +24,18 @@ from .names import name_of
 from .sklearn_parts import LARGEST, ContentError
 
 __all__ = [
-    "Layout", "Sizes", "anything", "arrays", "check_model", "check_object", "check_part",
-    "choice",
-    "count", "either", "equal", "every", "flag", "flags", "floats", "forget", "ints",
-    "labels", "number", "optional", "part", "random", "setting", "text", "theirs",
+    "ROUNDING", "TOLERANCE", "Layout", "Sizes", "anything", "arrays", "check_model",
+    "check_object", "check_part", "choice", "count", "either", "equal", "every", "flag",
+    "floats", "forget", "ints", "labels", "number", "optional", "part", "random", "theirs",
 ]  # fmt: skip
 
 Sizes = dict[str, int]
 Spec = Callable[[Any, Sizes], None]
 Layout = Mapping[str, Any]
+
+ROUNDING = 1e-9  # share that a sum of a million float64 may lose: 1e6 eps = 2e-10
+# Share by which two computations of one number may differ: eps times a condition of 1e9.
+TOLERANCE = 1e-6
 
 _DIMENSION = re.compile(r"([a-zA-Z]\w*)([+-]\d+)?$")
 
@@ -93,7 +96,7 @@ def floats(
     ``infinite`` lifts the bounds; ``increasing`` concerns the last axis, equal neighbours
     allowed; ``proba`` asks rows to sum to one.
     """
-    low, high = (0.0, 1.0 + 1e-9) if proba else (low, high)  # a sum of K roundings
+    low, high = (0.0, 1.0 + ROUNDING) if proba else (low, high)
 
     def check(value: Any, sizes: Sizes) -> None:
         _array(value, "f", shape, sizes)
@@ -106,7 +109,7 @@ def floats(
         # Not np.diff: the difference of two infinities is not a number.
         if increasing and np.any(value[..., 1:] < value[..., :-1]):
             raise ContentError("is not increasing")
-        if proba and not np.allclose(value.sum(axis=-1), 1.0, atol=1e-6):
+        if proba and not np.allclose(value.sum(axis=-1), 1.0, atol=TOLERANCE):
             raise ContentError("holds rows that do not sum to one")
 
     return check
@@ -129,11 +132,6 @@ def ints(*shape: str | int, low: float | None = None, high: str | float | None =
             raise ContentError(f"holds {value[outside].flat[0]}, outside of {low} to {top}")
 
     return check
-
-
-def flags(*shape: str | int) -> Spec:
-    """An array of booleans."""
-    return lambda value, sizes: _array(value, "b", shape, sizes)
 
 
 def labels(size: str) -> Spec:
@@ -196,12 +194,6 @@ def flag(value: Any, sizes: Sizes) -> None:
     """True or False."""
     if type(value) is not bool and not isinstance(value, np.bool_):
         raise ContentError(f"is {value!r:.40} where True or False was expected")
-
-
-def text(value: Any, sizes: Sizes) -> None:
-    """Text."""
-    if type(value) is not str:
-        raise ContentError(f"is a {type(value).__name__} where text was expected")
 
 
 def choice(*words: Any) -> Spec:
@@ -287,17 +279,12 @@ def theirs(size: str) -> Spec:
     return lambda value, sizes: sklearn_parts.check_estimator(value, sizes[size])
 
 
-def setting(value: Any, sizes: Sizes) -> None:
-    """A constructor parameter: plain data, a kernel, or an estimator that is not fitted."""
-    sklearn_parts.check_plain(value)
-
-
 def forget(value: Any, sizes: Sizes) -> None:
     """A cached value, which is deleted, for it can be computed again."""
 
 
 def anything(value: Any, sizes: Sizes) -> None:
-    """Plain data, for information only."""
+    """Plain data, a kernel, or an estimator that is not fitted; for information only."""
     sklearn_parts.check_plain(value)
 
 
@@ -320,7 +307,7 @@ def check_object(value: Any, sizes: Sizes) -> None:
     specs = {name: spec for name, spec in layout.items() if name != "also"}
     if isinstance(value, BaseEstimator):
         parameters = inspect.signature(type(value)).parameters
-        specs = {**{name: setting for name in parameters if name not in specs}, **specs}
+        specs = {**{name: anything for name in parameters if name not in specs}, **specs}
     for name, parameter in inspect.signature(type(value)).parameters.items():
         if parameter.default is not inspect.Parameter.empty:  # it may be newer than the file
             vars(value).setdefault(name, parameter.default)
@@ -383,6 +370,6 @@ def equal(*values: Any) -> bool:
     if first.dtype.kind != "f":
         return all(np.array_equal(first, other) for other in rest)
     return all(
-        first.shape == other.shape and np.allclose(first, other, rtol=1e-6, equal_nan=True)
+        first.shape == other.shape and np.allclose(first, other, rtol=TOLERANCE, equal_nan=True)
         for other in rest
     )

@@ -69,8 +69,9 @@ OURS = _places()
 _NAMES = {place: name for name, place in OURS.items()}
 
 # Types of scikit-learn that a file may hold: those whose prediction is Python and NumPy, which
-# check every index, and those with compiled loops whose arrays `foreign` checks (trees, SVR,
-# OneHotEncoder). Nearest neighbours, histogram boosting, SVC and text vectorisers are not here.
+# check every index, and those with compiled loops whose arrays `sklearn_parts` checks (trees,
+# SVR, OneHotEncoder). Nearest neighbours, histogram boosting, SVC and text vectorisers are not
+# among them.
 _ESTIMATORS = """
     compose._column_transformer: ColumnTransformer make_column_selector
     compose._target: TransformedTargetRegressor

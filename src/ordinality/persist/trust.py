@@ -4,7 +4,7 @@ A pickle is a program, and opening one runs it. skops takes a model apart into a
 schema instead; the schema names the type of every part and how it is built. The schema is
 checked here before anything is built. Every way of building must be on a short list of those
 that call nothing of the file's choosing, and every type must be on the list for that way.
-What the parts contain is checked afterwards, in `contents` and `foreign`.
+What the parts contain is checked afterwards, in `contents` and `sklearn_parts`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 PROTOCOL = 2  # of skops: the one that it writes
-LARGEST_POOL = 64  # words that seed a random generator; NumPy takes 4 unless told otherwise
+LARGEST_POOL = 64  # words that seed a random generator; 4 by default in NumPy
 
 _NUMBERS = "bool bool_ float32 float64 int8 int16 int32 int64 str_ uint8 uint16 uint32 uint64"
 _LOSSES = """
@@ -64,7 +64,23 @@ LOADERS: dict[str, frozenset[str] | None] = {
 
 
 class ModelFileError(ValueError):
-    """A file that is not a valid model file, or a model that cannot be stored in one."""
+    """A file that is not a valid model file, or a model that cannot be stored in one.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ordinality import persist
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "empty.skops")
+    ...     file.touch()
+    ...     try:
+    ...         persist.load(file)
+    ...     except persist.ModelFileError as error:
+    ...         print(str(error)[:34])
+    empty.skops is not a model file: i
+    """
+
+    __module__ = "ordinality.persist"  # where users import it from, and tracebacks name it
 
 
 def to_stable_names(schema: dict[str, Any]) -> dict[str, Any]:
