@@ -166,9 +166,8 @@ def _of_order(fisher: OfAnswer) -> Value:
 
     def value(pool: _Pool, rng: np.random.Generator) -> np.ndarray:
         information = fisher(pool.likelihood, *pool.moments())
-        return (
-            information * laplacian_form(pool.mean, pool.cov, pool.place) / (2.0 * np.log(2.0))
-        )
+        form = laplacian_form(pool.mean, pool.cov, pool.place)
+        return information * form / (2.0 * np.log(2.0))
 
     return value
 
