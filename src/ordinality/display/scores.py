@@ -1,4 +1,4 @@
-"""How far probabilities can be trusted: reliability curves, and the parts of the score."""
+"""Evaluation of predictions: confusion matrix, reliability curves, score decomposition."""
 
 from __future__ import annotations
 
@@ -16,16 +16,27 @@ from ordinality.metrics import (
 )
 
 from .model_inputs import final, level_proba, levels_of
-from .palette import BAD, GOOD, NEUTRAL, axes, level_legend, name_ticks, plain, strokes, tidy
+from .palette import (
+    BAD,
+    GOOD,
+    NEUTRAL,
+    Display,
+    axes,
+    level_legend,
+    name_ticks,
+    plain,
+    strokes,
+    tidy,
+)
 
 __all__ = ["OrdinalConfusionDisplay", "ReliabilityDisplay", "ScoreDecompositionDisplay"]
 
 
-class OrdinalConfusionDisplay:
-    """True against predicted levels: counts, shares of each true level, and how far off.
+class OrdinalConfusionDisplay(Display):
+    """Confusion matrix of ordered levels: counts, and shares of each true level.
 
-    Hits are blue, the darker the larger their share of the row. Misses are orange, the darker
-    the more they add to the row's mean absolute error: share times levels between.
+    Hits are blue, darker with their share of the row. Misses are orange, darker with what they
+    add to the row's mean absolute error: share times distance in levels.
 
     Parameters
     ----------
@@ -33,10 +44,6 @@ class OrdinalConfusionDisplay:
         Rows are true levels, columns predicted ones.
     levels : sequence of length K
         Labels in order, lowest first.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure, once drawn.
 
     Examples
     --------
@@ -56,18 +63,20 @@ class OrdinalConfusionDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **kwargs: Any
     ) -> OrdinalConfusionDisplay:
-        """Judge a fitted model by rows that it has not seen.
+        """Evaluate a fitted model.
 
         Parameters
         ----------
         estimator : estimator or Pipeline
             Fitted.
         X : array-like or frame of shape (n, d)
+            Rows; of the test set, unless overfitting is to be shown.
         y : array-like of shape (n,)
             Labels.
         ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
         **kwargs
-            Passed on to `plot`.
+            Passed to `plot`.
 
         Returns
         -------
@@ -81,7 +90,25 @@ class OrdinalConfusionDisplay:
     def from_predictions(
         cls, y_true: Any, y_pred: Any, *, levels: Any = None, ax: Any = None, **kwargs: Any
     ) -> OrdinalConfusionDisplay:
-        """Judge predicted labels; `levels` as in `ordinality.metrics`."""
+        """Evaluate predicted labels.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            Labels.
+        y_pred : array-like of shape (n,)
+            Predicted labels.
+        levels : sequence of length K, default=None
+            Labels in order, lowest first; None takes the sorted labels.
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs
+            Passed to `plot`.
+
+        Returns
+        -------
+        OrdinalConfusionDisplay
+        """
         order = order_of(y_true, y_pred, levels=levels)
         K = order.n_levels
         confusion = np.zeros((K, K), dtype=np.int64)
@@ -89,19 +116,19 @@ class OrdinalConfusionDisplay:
         return cls(confusion, order.levels.tolist()).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, *, shares: bool = True) -> OrdinalConfusionDisplay:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Where; None makes a new figure.
+            Where to draw; None makes a new figure.
         shares : bool, default=True
             Whether the share of the row is written below each count.
 
         Returns
         -------
         OrdinalConfusionDisplay
-            Itself.
+            The display itself.
         """
         K = len(self.levels)
         ax = axes(ax, 2.2 + 0.62 * max(K, 3), 1.6 + 0.55 * max(K, 3))
@@ -118,8 +145,7 @@ class OrdinalConfusionDisplay:
         ax.tick_params(which="both", length=0)
         ax.spines[:].set_visible(False)
         ax.set(xlabel="predicted level", ylabel="true level")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)
 
     def _write_cells(self, ax: Any, share: np.ndarray, colours: np.ndarray, both: bool) -> None:
         light = colours @ [0.30, 0.59, 0.11]
@@ -127,7 +153,7 @@ class OrdinalConfusionDisplay:
         for i, j in np.ndindex(*share.shape):
             count = self.confusion[i, j]
             if not count:
-                continue  # emptiness reads better than zeros
+                continue  # an empty cell reads better than a zero
             ink = "black" if light[i, j] > 0.55 else "white"
             look = {"ha": "center", "va": "center", "color": ink}
             ax.text(j, i - 0.13 * both, str(count), size=size, **look)
@@ -142,27 +168,22 @@ def _cell_colours(share: np.ndarray) -> np.ndarray:
     K = len(share)
     away = np.abs(np.subtract.outer(np.arange(K), np.arange(K)))
     hit = away == 0
-    # A row that always misses by one, or one time in four by four, is as dark as can be.
+    # A row that always misses by one, or one time in four by four, is the darkest.
     depth = np.where(hit, share, np.clip(share * away, 0.0, 1.0))
     ink = np.where(hit[..., None], to_rgb(GOOD), to_rgb(BAD))
     return 1.0 - depth[..., None] * (1.0 - ink)
 
 
-class ReliabilityDisplay:
-    """Threshold reliability curves: how often what was called so likely happened.
+class ReliabilityDisplay(Display):
+    """Reliability curves: observed frequency against predicted probability.
 
-    One curve for each threshold, of the event that the label is above it. Curves on the
-    diagonal are probabilities to be taken at their word; the size of a marker shows how many
-    rows it rests on.
+    There is one curve for each threshold, of the event that the label is above it. Calibrated
+    probabilities lie on the diagonal. The size of a marker shows the number of rows in its bin.
 
     Parameters
     ----------
     curves : list of Reliability
         From `ordinality.metrics.reliability`.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure, once drawn.
 
     Examples
     --------
@@ -187,26 +208,28 @@ class ReliabilityDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> ReliabilityDisplay:
-        """Judge a fitted model by rows that it has not seen.
+        """Evaluate a fitted model.
 
         Parameters
         ----------
         estimator : estimator or Pipeline
             Fitted, with probabilities.
         X : array-like or frame of shape (n, d)
+            Rows; of the test set, unless overfitting is to be shown.
         y : array-like of shape (n,)
             Labels.
         n_bins : int, default=None
             Bins of equal width; None is one for every twenty rows, from three to ten.
         ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
         **kwargs
-            Passed on to `plot`.
+            Passed to `plot`.
 
         Returns
         -------
         ReliabilityDisplay
         """
-        proba = level_proba(estimator, X, cls.__name__)
+        proba = level_proba(estimator, X)
         levels = levels_of(estimator)
         return cls.from_predictions(y, proba, levels=levels, n_bins=n_bins, ax=ax, **kwargs)
 
@@ -221,19 +244,39 @@ class ReliabilityDisplay:
         ax: Any = None,
         **kwargs: Any,
     ) -> ReliabilityDisplay:
-        """Judge probabilities, columns in order of level (see `ordinality.metrics`)."""
+        """Evaluate predicted probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            Labels.
+        proba : array-like of shape (n, K)
+            Probabilities, columns in order of level.
+        levels : sequence of length K, default=None
+            Labels in order, lowest first; None takes the sorted labels.
+        n_bins : int, default=None
+            Bins of equal width; None is one for every twenty rows, from three to ten.
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs
+            Passed to `plot`.
+
+        Returns
+        -------
+        ReliabilityDisplay
+        """
         bins = min(max(len(y_true) // 20, 3), 10) if n_bins is None else n_bins
         return cls(reliability(y_true, proba, levels=levels, n_bins=bins)).plot(ax, **kwargs)
 
     def plot(
         self, ax: Any = None, *, legend: bool = True, max_curves: int = 5
     ) -> ReliabilityDisplay:
-        """Draw.
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Where; None makes a new figure.
+            Where to draw; None makes a new figure.
         legend : bool, default=True
             Whether the thresholds are listed beside the axes.
         max_curves : int, default=5
@@ -242,7 +285,7 @@ class ReliabilityDisplay:
         Returns
         -------
         ReliabilityDisplay
-            Itself.
+            The display itself.
         """
         ax = axes(ax, 5.6, 4.2)
         shown = np.linspace(0, len(self.curves) - 1, min(max_curves, len(self.curves)))
@@ -263,25 +306,20 @@ class ReliabilityDisplay:
         tidy(ax, grid="both")
         if legend:
             level_legend(ax, handles, [f"above {c.level}" for c in curves], "the label is")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)
 
 
-class ScoreDecompositionDisplay:
-    """The ranked probability score in parts, threshold by threshold.
+class ScoreDecompositionDisplay(Display):
+    """Decomposition of the ranked probability score, threshold by threshold.
 
-    Reliability is the price of probabilities that are not frequencies; uncertainty is what
-    the overall frequency would score; resolution is what telling rows apart takes off. The
-    score is reliability - resolution + uncertainty.
+    Reliability is the loss from probabilities that are not calibrated; uncertainty is the score
+    of the overall frequency; resolution is the gain from predicting different rows differently.
+    The score is reliability - resolution + uncertainty.
 
     Parameters
     ----------
     parts : ScoreDecomposition
         From `ordinality.metrics.score_decomposition`.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure, once drawn.
 
     Examples
     --------
@@ -297,12 +335,32 @@ class ScoreDecompositionDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, bins: int = 10, ax: Any = None, **kwargs: Any
+        cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, ax: Any = None, **kwargs: Any
     ) -> ScoreDecompositionDisplay:
-        """Judge a fitted model by rows; see `ReliabilityDisplay.from_estimator`."""
-        proba = level_proba(estimator, X, cls.__name__)
+        """Evaluate a fitted model.
+
+        Parameters
+        ----------
+        estimator : estimator or Pipeline
+            Fitted, with probabilities.
+        X : array-like or frame of shape (n, d)
+            Rows; of the test set, unless overfitting is to be shown.
+        y : array-like of shape (n,)
+            Labels.
+        n_bins : int, default=10
+            Bins of equal width.
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs
+            Passed to `plot`.
+
+        Returns
+        -------
+        ScoreDecompositionDisplay
+        """
+        proba = level_proba(estimator, X)
         levels = levels_of(estimator)
-        return cls.from_predictions(y, proba, levels=levels, bins=bins, ax=ax, **kwargs)
+        return cls.from_predictions(y, proba, levels=levels, n_bins=n_bins, ax=ax, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -311,15 +369,46 @@ class ScoreDecompositionDisplay:
         proba: Any,
         *,
         levels: Any = None,
-        bins: int = 10,
+        n_bins: int = 10,
         ax: Any = None,
         **kwargs: Any,
     ) -> ScoreDecompositionDisplay:
-        """Judge probabilities, columns in order of level (see `ordinality.metrics`)."""
-        return cls(score_decomposition(y_true, proba, bins, levels=levels)).plot(ax, **kwargs)
+        """Evaluate predicted probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            Labels.
+        proba : array-like of shape (n, K)
+            Probabilities, columns in order of level.
+        levels : sequence of length K, default=None
+            Labels in order, lowest first; None takes the sorted labels.
+        n_bins : int, default=10
+            Bins of equal width.
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs
+            Passed to `plot`.
+
+        Returns
+        -------
+        ScoreDecompositionDisplay
+        """
+        return cls(score_decomposition(y_true, proba, n_bins, levels=levels)).plot(ax, **kwargs)
 
     def plot(self, ax: Any = None) -> ScoreDecompositionDisplay:
-        """Draw, on `ax` or in a new figure."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        ScoreDecompositionDisplay
+            The display itself.
+        """
         parts = self.parts
         n = len(parts.level)
         ax = axes(ax, max(5.6, 3.4 + 0.6 * n), 3.6)
@@ -347,5 +436,4 @@ class ScoreDecompositionDisplay:
         ax.legend(
             loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize="small"
         )
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)
