@@ -4,6 +4,7 @@ import dataclasses
 import io
 import json
 import zipfile
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from ordinality.estimators import (
     RoundedRegressor,
 )
 from ordinality.persist.layouts import LAYOUTS
-from ordinality.persist.names import OURS, type_of
+from ordinality.persist.names import OURS
 
 
 @pytest.fixture(scope="module")
@@ -232,8 +233,8 @@ def test_a_pipeline_that_lost_a_step_is_refused(path, rows, repacked):
 
 def test_every_type_has_a_layout_of_all_its_fields():
     assert {name.partition("@")[0] for name in OURS} == LAYOUTS.keys()
-    for name in OURS:
-        found = type_of(name)
+    for name, (module, qualified) in OURS.items():
+        found = getattr(import_module(module), qualified)
         layout = {key for key in LAYOUTS[name.partition("@")[0]] if key != "also"}
         if dataclasses.is_dataclass(found):
             fields = {field.name for field in dataclasses.fields(found)}

@@ -20,6 +20,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from ordinality import persist
 from ordinality.estimators import OrdinalBoost, RoundedRegressor
+from ordinality.estimators.base_gp import Scaling
 from ordinality.persist import names
 from ordinality.persist.names import THEIRS
 from ordinality.persist.trust import LOADERS
@@ -296,7 +297,7 @@ def test_types_of_ours_are_stored_under_stable_names(file):
 
 def test_a_class_that_moved_is_still_found_under_its_stable_name(file, rows, monkeypatch):
     moved = ModuleType("ordinality_elsewhere")
-    moved.Scale = type("Scale", (names.type_of("Scaling@1"),), {"__module__": moved.__name__})
+    moved.Scale = type("Scale", (Scaling,), {"__module__": moved.__name__})
     monkeypatch.setitem(sys.modules, moved.__name__, moved)
     place = (moved.__name__, "Scale")
     monkeypatch.setitem(names.OURS, "Scaling@1", place)

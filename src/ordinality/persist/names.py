@@ -7,10 +7,7 @@ raised when the attributes of the type change so that files of the old version m
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
-__all__ = ["OURS", "PACKAGE", "THEIRS", "name_of", "place_of", "trusted_types", "type_of"]
+__all__ = ["OURS", "PACKAGE", "THEIRS", "name_of", "trusted_types"]
 
 PACKAGE = "ordinality"  # stands as the module of every type of ours in a schema
 
@@ -149,18 +146,6 @@ THEIRS = _listed(_ESTIMATORS) | _listed(_PARTS)
 def name_of(module: str, qualified: str) -> str | None:
     """Stable name of a type of ours; None for any other."""
     return _NAMES.get((module, qualified))
-
-
-def place_of(name: str) -> tuple[str, str] | None:
-    """Module and class of a stable name; None if there is no such name."""
-    return OURS.get(name)
-
-
-def type_of(name: str) -> type[Any]:
-    """The class of a stable name."""
-    module, qualified = OURS[name]
-    found: type[Any] = getattr(import_module(module), qualified)
-    return found
 
 
 def trusted_types() -> list[str]:

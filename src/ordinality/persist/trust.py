@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 import scipy.special
 
-from .names import PACKAGE, THEIRS, name_of, place_of
+from .names import OURS, PACKAGE, THEIRS, name_of
 
 __all__ = [
     "LOADERS",
@@ -68,16 +68,9 @@ class ModelFileError(ValueError):
 
     Examples
     --------
-    >>> import pathlib, tempfile
     >>> from ordinality import persist
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder, "empty.skops")
-    ...     file.touch()
-    ...     try:
-    ...         persist.load(file)
-    ...     except persist.ModelFileError as error:
-    ...         print(str(error)[:34])
-    empty.skops is not a model file: i
+    >>> issubclass(persist.ModelFileError, ValueError)
+    True
     """
 
     __module__ = "ordinality.persist"  # where users import it from, and tracebacks name it
@@ -105,7 +98,7 @@ def from_stable_names(schema: dict[str, Any], file: str) -> dict[str, Any]:
     for node in nodes(schema):
         module, name = node.get("__module__"), node.get("__class__")
         loader = node["__loader__"]
-        place = place_of(str(name)) if module == PACKAGE and loader == "ObjectNode" else None
+        place = OURS.get(str(name)) if module == PACKAGE and loader == "ObjectNode" else None
         if place is not None:
             node["__module__"], node["__class__"] = place
         elif not _is_listed(f"{module}.{name}", loader):
