@@ -54,6 +54,14 @@ def test_a_category_of_pandas_stays_one():
     assert model_inputs.column(rows, 0).tolist() == ["m"] * 3 + ["s"] * 3
 
 
+@pytest.mark.parametrize("kind", [pandas.DataFrame, polars.DataFrame])
+def test_a_column_of_booleans_stays_one(kind):
+    frame = kind({"flag": [True, False]})
+    rows = model_inputs.repeated(frame, {0: [True, False]})
+    assert list(rows["flag"]) == [True, True, False, False]
+    assert rows["flag"].dtype == frame["flag"].dtype
+
+
 def test_arrays_of_whole_numbers_take_fractions():
     rows = model_inputs.repeated(np.array([[1, 2], [3, 4]]), {0: [0.5]})
     assert rows.tolist() == [[0.5, 2.0], [0.5, 4.0]]

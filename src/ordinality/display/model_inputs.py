@@ -169,7 +169,7 @@ def repeated(X: Any, settings: dict[int, Sequence[Any]]) -> Any:
 
 
 def with_column(X: Any, j: int, values: list[Any]) -> Any:
-    """``X`` with other values in column j; a numerical column becomes one of floats."""
+    """``X`` with other values in column j; numbers are stored as floats."""
     if not _is_frame(X):
         X = np.array(X, dtype=object if isinstance(values[0], str) else None)
         if X.dtype.kind in "iub":  # a median of whole numbers need not be one
@@ -179,7 +179,7 @@ def with_column(X: Any, j: int, values: list[Any]) -> Any:
     frame = nw.from_native(X, eager_only=True)
     old = frame.get_column(frame.columns[j])
     numeric = old.dtype.is_numeric() or old.dtype == nw.Boolean
-    kind = nw.Float64() if numeric else old.dtype
+    kind = nw.Float64() if numeric and not isinstance(values[0], bool) else old.dtype
     new = nw.new_series(old.name, values, kind, backend=frame.implementation)
     return frame.with_columns(new).to_native()
 

@@ -85,8 +85,9 @@ class RelevanceDisplay(Display):
                 f"this {type(model).__name__} has no relevance of each feature; a Gaussian "
                 "process with kernel='ard' and the boosted ensembles have."
             )
-        names = feature_names or names_out(estimator, len(relevance))
-        return cls(relevance, names, quantity=quantity).plot(ax=ax, **kwargs)
+        if feature_names is None:
+            feature_names = names_out(estimator, len(relevance))
+        return cls(relevance, feature_names, quantity=quantity).plot(ax=ax, **kwargs)
 
     def plot(self, ax: Any = None, *, max_features: int = 20) -> RelevanceDisplay:
         """Draw the display.
