@@ -40,6 +40,82 @@ TOLERANCE = 1e-6
 _DIMENSION = re.compile(r"([a-zA-Z]\w*)([+-]\d+)?$")
 
 
+def check_model(model: Any) -> None:
+    """Check an estimator of ours, or a pipeline of parts of scikit-learn that ends in one."""
+    if not isinstance(model, Pipeline):
+        check_object(model, {})
+        return
+    sklearn_parts.check_pipeline(model)
+    for name, step in model.steps:
+        try:
+            if isinstance(step, Pipeline) or name_of(*_place(step)) is not None:
+                check_model(step)
+            elif not isinstance(step, str):
+                sklearn_parts.check_estimator(step, math.inf)
+        except ContentError as wrong:
+            raise wrong.inside(f"step {name!r}") from None
+
+
+def check_object(value: Any, sizes: Sizes) -> None:
+    """Check the attributes of an object of ours, in the order of its layout.
+
+    A layout maps attribute names to specifications. A name that ends in ``?`` may be missing.
+    ``"also"`` is a function of the object that returns whether its parts fit together; it runs
+    when each part is known to conform.
+    """
+    from .layouts import LAYOUTS
+
+    stable = name_of(*_place(value))
+    assert stable is not None
+    layout = LAYOUTS[stable.partition("@")[0]]
+    also = layout.get("also")
+    specs = {name: spec for name, spec in layout.items() if name != "also"}
+    if isinstance(value, BaseEstimator):
+        parameters = inspect.signature(type(value)).parameters
+        specs = {**{name: anything for name in parameters if name not in specs}, **specs}
+    for name, parameter in inspect.signature(type(value)).parameters.items():
+        if parameter.default is not inspect.Parameter.empty:  # it may be newer than the file
+            vars(value).setdefault(name, parameter.default)
+    _check_names(vars(value), specs)
+    for name, spec in specs.items():
+        name = name.removesuffix("?")
+        if name not in vars(value):
+            continue
+        try:
+            spec(vars(value)[name], sizes)
+        except ContentError as wrong:
+            raise wrong.inside(f"{type(value).__name__}.{name}") from None
+        if spec is forget:
+            del vars(value)[name]
+    if also is not None and not also(value):
+        raise ContentError(f"{type(value).__name__}: its parts do not fit together")
+
+
+def check_part(value: Any) -> None:
+    """Check an object of ours inside a part of scikit-learn, fitted or not."""
+    parameters = inspect.signature(type(value)).parameters
+    if isinstance(value, BaseEstimator) and vars(value).keys() == parameters.keys():
+        sklearn_parts.check_plain(vars(value))  # not fitted
+    else:
+        check_object(value, {})
+
+
+def _check_names(found: Mapping[str, Any], specs: Layout) -> None:
+    for name in found:
+        if name not in specs and f"{name}?" not in specs:
+            raise ContentError(f"has an attribute {name!r}, which is not known")
+    for name in specs:
+        if not name.endswith("?") and name not in found:
+            raise ContentError(f"has no attribute {name!r}")
+
+
+def _place(value: Any) -> tuple[str, str]:
+    return type(value).__module__, type(value).__qualname__
+
+
+# ---------------------------------------------------------------- sizes
+
+
 def _agree(dimension: str | int, found: int, sizes: Sizes) -> None:
     """A dimension is a number, ``"?"`` (any), a size ``"n"``, or ``"n-1"``, or ``"n*L"``."""
     if dimension == "?":
@@ -286,82 +362,6 @@ def forget(value: Any, sizes: Sizes) -> None:
 def anything(value: Any, sizes: Sizes) -> None:
     """Plain data, a kernel, or an estimator that is not fitted; for information only."""
     sklearn_parts.check_plain(value)
-
-
-# ---------------------------------------------------------------- objects
-
-
-def check_object(value: Any, sizes: Sizes) -> None:
-    """Check the attributes of an object of ours, in the order of its layout.
-
-    A layout maps attribute names to specifications. A name that ends in ``?`` may be missing.
-    ``"also"`` is a function of the object that returns whether its parts fit together; it runs
-    when each part is known to conform.
-    """
-    from .layouts import LAYOUTS
-
-    stable = name_of(*_place(value))
-    assert stable is not None
-    layout = LAYOUTS[stable.partition("@")[0]]
-    also = layout.get("also")
-    specs = {name: spec for name, spec in layout.items() if name != "also"}
-    if isinstance(value, BaseEstimator):
-        parameters = inspect.signature(type(value)).parameters
-        specs = {**{name: anything for name in parameters if name not in specs}, **specs}
-    for name, parameter in inspect.signature(type(value)).parameters.items():
-        if parameter.default is not inspect.Parameter.empty:  # it may be newer than the file
-            vars(value).setdefault(name, parameter.default)
-    _check_names(vars(value), specs)
-    for name, spec in specs.items():
-        name = name.removesuffix("?")
-        if name not in vars(value):
-            continue
-        try:
-            spec(vars(value)[name], sizes)
-        except ContentError as wrong:
-            raise wrong.inside(f"{type(value).__name__}.{name}") from None
-        if spec is forget:
-            del vars(value)[name]
-    if also is not None and not also(value):
-        raise ContentError(f"{type(value).__name__}: its parts do not fit together")
-
-
-def check_part(value: Any) -> None:
-    """Check an object of ours inside a part of scikit-learn, fitted or not."""
-    parameters = inspect.signature(type(value)).parameters
-    if isinstance(value, BaseEstimator) and vars(value).keys() == parameters.keys():
-        sklearn_parts.check_plain(vars(value))  # not fitted
-    else:
-        check_object(value, {})
-
-
-def check_model(model: Any) -> None:
-    """Check an estimator of ours, or a pipeline of parts of scikit-learn that ends in one."""
-    if not isinstance(model, Pipeline):
-        check_object(model, {})
-        return
-    sklearn_parts.check_pipeline(model)
-    for name, step in model.steps:
-        try:
-            if isinstance(step, Pipeline) or name_of(*_place(step)) is not None:
-                check_model(step)
-            elif not isinstance(step, str):
-                sklearn_parts.check_estimator(step, math.inf)
-        except ContentError as wrong:
-            raise wrong.inside(f"step {name!r}") from None
-
-
-def _place(value: Any) -> tuple[str, str]:
-    return type(value).__module__, type(value).__qualname__
-
-
-def _check_names(found: Mapping[str, Any], specs: Layout) -> None:
-    for name in found:
-        if name not in specs and f"{name}?" not in specs:
-            raise ContentError(f"has an attribute {name!r}, which is not known")
-    for name in specs:
-        if not name.endswith("?") and name not in found:
-            raise ContentError(f"has no attribute {name!r}")
 
 
 def equal(*values: Any) -> bool:
