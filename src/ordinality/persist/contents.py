@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from . import sklearn_parts
-from .names import name_of
+from .names import type_name
 from .sklearn_parts import LARGEST, ContentError
 
 __all__ = [
@@ -48,7 +48,7 @@ def check_model(model: Any) -> None:
     sklearn_parts.check_pipeline(model)
     for name, step in model.steps:
         try:
-            if isinstance(step, Pipeline) or name_of(*_place(step)) is not None:
+            if isinstance(step, Pipeline) or type_name(step) is not None:
                 check_model(step)
             elif not isinstance(step, str):
                 sklearn_parts.check_estimator(step, math.inf)
@@ -65,9 +65,9 @@ def check_object(value: Any, sizes: Sizes) -> None:
     """
     from .layouts import LAYOUTS
 
-    stable = name_of(*_place(value))
-    assert stable is not None
-    layout = LAYOUTS[stable.partition("@")[0]]
+    name = type_name(value)
+    assert name is not None
+    layout = LAYOUTS[name]
     also = layout.get("also")
     specs = {name: spec for name, spec in layout.items() if name != "also"}
     if isinstance(value, BaseEstimator):
@@ -107,10 +107,6 @@ def _check_names(found: Mapping[str, Any], specs: Layout) -> None:
     for name in specs:
         if not name.endswith("?") and name not in found:
             raise ContentError(f"has no attribute {name!r}")
-
-
-def _place(value: Any) -> tuple[str, str]:
-    return type(value).__module__, type(value).__qualname__
 
 
 # ---------------------------------------------------------------- sizes
@@ -338,8 +334,7 @@ def part(*names: str, **shared: str) -> Spec:
     """
 
     def check(value: Any, sizes: Sizes) -> None:
-        name = name_of(*_place(value))
-        if name is None or name.partition("@")[0] not in names:
+        if type_name(value) not in names:
             raise ContentError(f"is a {type(value).__name__}; expected {' or '.join(names)}")
         inner = {mine: sizes[its] for mine, its in shared.items() if its in sizes}
         check_object(value, inner)

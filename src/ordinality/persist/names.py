@@ -7,7 +7,9 @@ raised when the attributes of the type change so that files of the old version m
 
 from __future__ import annotations
 
-__all__ = ["OURS", "PACKAGE", "THEIRS", "name_of", "trusted_types"]
+from typing import Any
+
+__all__ = ["OURS", "PACKAGE", "THEIRS", "name_of", "trusted_types", "type_name"]
 
 PACKAGE = "ordinality"  # stands as the module of every type of ours in a schema
 
@@ -144,8 +146,14 @@ THEIRS = _listed(_ESTIMATORS) | _listed(_PARTS)
 
 
 def name_of(module: str, qualified: str) -> str | None:
-    """Stable name of a type of ours; None for any other."""
+    """Stable name of a type of ours, such as ``OrdinalGP@1``; None for any other."""
     return _NAMES.get((module, qualified))
+
+
+def type_name(value: Any) -> str | None:
+    """Stable name, without version, of the type of an object; None if it is not ours."""
+    name = name_of(type(value).__module__, type(value).__qualname__)
+    return None if name is None else name.partition("@")[0]
 
 
 def trusted_types() -> list[str]:

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree, DecisionTreeRegressor
 
-from .names import THEIRS, name_of
+from .names import THEIRS, type_name
 from .trust import nodes, plain_value
 
 __all__ = [
@@ -150,10 +150,6 @@ def _node_type() -> np.dtype[Any]:
     return found
 
 
-def _is_ours(value: Any) -> bool:
-    return name_of(type(value).__module__, type(value).__qualname__) is not None
-
-
 def _qualified(value: Any) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
@@ -173,7 +169,7 @@ def _walk(value: Any, width: float) -> Iterator[tuple[str, Any, float]]:
             inside = [(name, entry) for entry in part]
         elif type(part) is np.ndarray:
             inside = [(name, entry) for entry in part.flat] if part.dtype.kind == "O" else []
-        elif isinstance(part, type) or _is_ours(part):
+        elif isinstance(part, type) or type_name(part) is not None:
             inside = []
         else:
             inside = list(getattr(part, "__dict__", {}).items())
@@ -206,7 +202,7 @@ def _check_part(part: Any) -> None:
     if isinstance(part, type):
         if part in _TYPES or issubclass(part, np.generic):
             return
-    elif _is_ours(part):
+    elif type_name(part) is not None:
         from .contents import check_part  # here, for the two modules call each other
 
         check_part(part)
