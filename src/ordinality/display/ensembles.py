@@ -10,7 +10,7 @@ import numpy as np
 from ordinality import metrics
 from ordinality.levels import order_of
 
-from .model_inputs import levels_of, transformed, wanted
+from .model_inputs import levels_of, model_with, transformed
 from .palette import BAD, BLACK, GOOD, NEUTRAL, OTHER, Display, axes, plain, tidy
 
 __all__ = ["MarginDisplay", "StagesDisplay"]
@@ -96,7 +96,7 @@ class MarginDisplay(Display):
         -------
         MarginDisplay
         """
-        model = wanted(estimator, "margins_of", "OrdinalBoost and RankBoost have it.")
+        model = model_with(estimator, "margins_of", "OrdinalBoost and RankBoost have it.")
         found = model.margins_of(transformed(estimator, X), y, normalized=True)
         order = order_of(y, levels=levels_of(estimator))
         return cls(found, order.encode(y), name=name).plot(ax=ax, **kwargs)
@@ -192,7 +192,7 @@ class StagesDisplay(Display):
         -------
         StagesDisplay
         """
-        model = wanted(estimator, "staged_predict", "OrdinalBoost and RankBoost have it.")
+        model = model_with(estimator, "staged_predict", "OrdinalBoost and RankBoost have it.")
         if isinstance(metric, str) and metric not in ERRORS:
             raise ValueError(f"metric={metric!r} is not known; choose one of {list(ERRORS)}.")
         error = ERRORS[metric] if isinstance(metric, str) else metric

@@ -22,6 +22,7 @@ __all__ = [
     "final",
     "level_proba",
     "levels_of",
+    "model_with",
     "names_in",
     "names_out",
     "partial_dependence",
@@ -30,7 +31,6 @@ __all__ = [
     "thinned",
     "transformed",
     "typical",
-    "wanted",
     "with_column",
 ]
 
@@ -52,7 +52,7 @@ def transformed(estimator: Any, X: Any) -> Any:
     return X
 
 
-def wanted(estimator: Any, method: str, instead: str) -> Any:
+def model_with(estimator: Any, method: str, instead: str) -> Any:
     """The model, if it has the method that is needed."""
     model = final(estimator)
     if not hasattr(model, method):
@@ -68,7 +68,7 @@ def levels_of(estimator: Any) -> list[Any]:
 def level_proba(estimator: Any, X: Any) -> np.ndarray:
     """Probabilities of the levels, in order, shape (n, K)."""
     instead = "choose a model with probabilities, such as OrdinalGP, or calibrate this one."
-    model = wanted(estimator, "predict_level_proba", instead)
+    model = model_with(estimator, "predict_level_proba", instead)
     return np.asarray(model.predict_level_proba(transformed(estimator, X)))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .model_inputs import final, names_out, wanted
+from .model_inputs import final, model_with, names_out
 from .palette import BLACK, GOOD, NEUTRAL, Display, axes, plain, tidy
 
 __all__ = ["CriticalDifferenceDisplay", "RelevanceDisplay", "UtilityDisplay"]
@@ -186,7 +186,7 @@ class UtilityDisplay(Display):
         -------
         UtilityDisplay
         """
-        model = wanted(estimator, "utility", "PreferenceGP has it.")
+        model = model_with(estimator, "utility", "PreferenceGP has it.")
         if hasattr(model, "posterior"):
             mean, covariance = model.posterior()
             row = covariance.mean(axis=0)
