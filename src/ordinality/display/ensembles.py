@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class MarginDisplay(Display):
         name: str | None = None,
         ax: Any = None,
         **kwargs: Any,
-    ) -> MarginDisplay:
+    ) -> Self:
         """Compute the margins of a fitted ensemble.
 
         Parameters
@@ -101,7 +101,7 @@ class MarginDisplay(Display):
         order = order_of(y, levels=levels_of(estimator))
         return cls(found, order.encode(y), name=name).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, color: Any = None) -> MarginDisplay:
+    def plot(self, ax: Any = None, *, color: Any = None) -> Self:
         """Draw the display.
 
         Parameters
@@ -170,7 +170,7 @@ class StagesDisplay(Display):
         metric: str | Callable[..., float] = "mean absolute error",
         ax: Any = None,
         **kwargs: Any,
-    ) -> StagesDisplay:
+    ) -> Self:
         """Compute the errors of a fitted ensemble after each round.
 
         Parameters
@@ -208,7 +208,7 @@ class StagesDisplay(Display):
         name = metric if isinstance(metric, str) else getattr(metric, "__name__", "error")
         return cls(errors, metric=name.replace("_", " ")).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None) -> StagesDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the display, and mark the round of the least error on the last rows.
 
         Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import cycle
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -99,7 +99,7 @@ class LatentDisplay(Display):
         grid_resolution: int | None = None,
         ax: Any = None,
         **kwargs: Any,
-    ) -> LatentDisplay:
+    ) -> Self:
         """Compute the latent function of a fitted model along one feature, or over two.
 
         Parameters
@@ -147,7 +147,7 @@ class LatentDisplay(Display):
             ranks=None if y is None else order.encode(y),
         ).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, legend: bool = True) -> LatentDisplay:
+    def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
         """Draw the display.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -84,7 +84,7 @@ class LevelProbabilityDisplay(Display):
         grid_resolution: int = 60,
         ax: Any = None,
         **kwargs: Any,
-    ) -> LevelProbabilityDisplay:
+    ) -> Self:
         """Compute the probabilities of a fitted model, with one feature set to each value.
 
         Parameters
@@ -134,7 +134,7 @@ class LevelProbabilityDisplay(Display):
         feature_name: str = "feature",
         ax: Any = None,
         **kwargs: Any,
-    ) -> LevelProbabilityDisplay:
+    ) -> Self:
         """Draw probabilities that were computed elsewhere; numbers are sorted first.
 
         Parameters
@@ -162,7 +162,7 @@ class LevelProbabilityDisplay(Display):
             values, proba = values[order], proba[order]
         return cls(values, proba, levels, feature_name=feature_name).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, legend: bool = True) -> LevelProbabilityDisplay:
+    def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
         """Draw the display.
 
         Parameters

@@ -1,4 +1,4 @@
-"""Colours, line styles and labels that all displays share.
+"""What all displays share: their base class, colours, line styles and labels.
 
 Ordered levels take colours whose lightness falls from the lowest to the highest, so that a grey
 print keeps the order. Unordered things take the colours of Okabe and Ito, which colour-blind
@@ -9,6 +9,7 @@ Okabe & Ito (2008), "Color universal design"; van der Walt & Smith (2015), virid
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import cycle, islice
 from typing import Any, Self
@@ -30,11 +31,15 @@ _LEGEND = 14  # entries that still read as a list
 _LIGHTEST, _DARKEST = 0.06, 0.94
 
 
-class Display:
+class Display(ABC):
     """Base of all displays: keeps the matplotlib axes and figure, once drawn."""
 
     ax_: Any
     figure_: Any
+
+    @abstractmethod
+    def plot(self, *args: Any, **kwargs: Any) -> Self:
+        """Draw the display, on given axes or in a new figure."""
 
     def _drawn(self, ax: Any) -> Self:
         self.ax_, self.figure_ = ax, ax.figure

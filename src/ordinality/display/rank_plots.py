@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from .palette import BLACK, GOOD, NEUTRAL, Display, axes, plain, tidy
 __all__ = ["CriticalDifferenceDisplay", "RelevanceDisplay", "UtilityDisplay"]
 
 _BAND = 1.96  # standard deviations of a band that holds 95 % of a normal
+# Differences that are equal must not differ by rounding. A mean of N ranks is rounded to N eps,
+# 2e-12 for 10,000 data sets; two that are not equal differ by 1 / (2 N) = 5e-5 or more.
+_ROUNDING = 1e-9
 
 
 class RelevanceDisplay(Display):
@@ -55,7 +58,7 @@ class RelevanceDisplay(Display):
         feature_names: Sequence[str] | None = None,
         ax: Any = None,
         **kwargs: Any,
-    ) -> RelevanceDisplay:
+    ) -> Self:
         """Read a fitted model's ``relevance_`` or ``feature_importances_``.
 
         Parameters
@@ -89,7 +92,7 @@ class RelevanceDisplay(Display):
             feature_names = names_out(estimator, len(relevance))
         return cls(relevance, feature_names, quantity=quantity).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, max_features: int = 20) -> RelevanceDisplay:
+    def plot(self, ax: Any = None, *, max_features: int = 20) -> Self:
         """Draw the display.
 
         Parameters
@@ -165,7 +168,7 @@ class UtilityDisplay(Display):
         names: Sequence[Any] | None = None,
         ax: Any = None,
         **kwargs: Any,
-    ) -> UtilityDisplay:
+    ) -> Self:
         """Take the utilities of a fitted model of preferences.
 
         Comparisons do not determine a shift of all utilities. So utilities are shown relative
@@ -199,7 +202,7 @@ class UtilityDisplay(Display):
         quantity = "utility, relative to the average item"
         return cls(mean - mean.mean(), names, std=std, quantity=quantity).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, max_items: int = 30) -> UtilityDisplay:
+    def plot(self, ax: Any = None, *, max_items: int = 30) -> Self:
         """Draw the display.
 
         Parameters
@@ -282,7 +285,7 @@ class CriticalDifferenceDisplay(Display):
         critical_difference: float,
         *,
         ax: Any = None,
-    ) -> CriticalDifferenceDisplay:
+    ) -> Self:
         """Draw mean ranks that were computed elsewhere.
 
         Parameters
@@ -306,9 +309,7 @@ class CriticalDifferenceDisplay(Display):
     def groups(self) -> list[tuple[int, int]]:
         """Longest runs of methods, by place in order of rank, that do not differ."""
         ranks = np.sort(self.mean_ranks)
-        # Equal differences must not differ by rounding. A mean of N ranks is rounded to N eps,
-        # 2e-12 for 10,000 data sets; two that differ do so by 1 / (2 N) = 5e-5 or more.
-        reach = ranks + self.critical_difference * (1 + 1e-9)
+        reach = ranks + self.critical_difference * (1 + _ROUNDING)
         ends = np.searchsorted(ranks, reach, side="right") - 1
         runs: list[tuple[int, int]] = []
         for start, end in enumerate(ends.tolist()):
@@ -316,7 +317,7 @@ class CriticalDifferenceDisplay(Display):
                 runs.append((start, end))
         return runs
 
-    def plot(self, ax: Any = None) -> CriticalDifferenceDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the display.
 
         Parameters

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -62,7 +63,7 @@ class OrdinalConfusionDisplay(Display):
     @classmethod
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, **kwargs: Any
-    ) -> OrdinalConfusionDisplay:
+    ) -> Self:
         """Evaluate a fitted model.
 
         Parameters
@@ -89,7 +90,7 @@ class OrdinalConfusionDisplay(Display):
     @classmethod
     def from_predictions(
         cls, y_true: Any, y_pred: Any, *, levels: Any = None, ax: Any = None, **kwargs: Any
-    ) -> OrdinalConfusionDisplay:
+    ) -> Self:
         """Evaluate predicted labels.
 
         Parameters
@@ -115,7 +116,7 @@ class OrdinalConfusionDisplay(Display):
         np.add.at(confusion, (order.encode(y_true), order.encode(y_pred)), 1)
         return cls(confusion, order.levels.tolist()).plot(ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, shares: bool = True) -> OrdinalConfusionDisplay:
+    def plot(self, ax: Any = None, *, shares: bool = True) -> Self:
         """Draw the display.
 
         Parameters
@@ -174,7 +175,88 @@ def _cell_colours(share: np.ndarray) -> np.ndarray:
     return 1.0 - depth[..., None] * (1.0 - ink)
 
 
-class ReliabilityDisplay(Display):
+class _ProbabilityDisplay(Display):
+    """Base of the displays that evaluate predicted probabilities."""
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        n_bins: int | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Evaluate a fitted model.
+
+        Parameters
+        ----------
+        estimator : estimator or Pipeline
+            Fitted, with probabilities.
+        X : array-like or frame of shape (n, d)
+            Rows; of the test set, unless overfitting is to be shown.
+        y : array-like of shape (n,)
+            Labels.
+        n_bins : int, default=None
+            Bins of equal width. None is ten for a score decomposition, and for reliability
+            curves one for every twenty rows, from three to ten.
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs
+            Passed to `plot`.
+
+        Returns
+        -------
+        display
+            Drawn.
+        """
+        proba, levels = level_proba(estimator, X), levels_of(estimator)
+        return cls.from_predictions(y, proba, levels=levels, n_bins=n_bins, ax=ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        proba: Any,
+        *,
+        levels: Any = None,
+        n_bins: int | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Evaluate predicted probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            Labels.
+        proba : array-like of shape (n, K)
+            Probabilities, columns in order of level.
+        levels : sequence of length K, default=None
+            Labels in order, lowest first; None takes the sorted labels.
+        n_bins : int, default=None
+            As for `from_estimator`.
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs
+            Passed to `plot`.
+
+        Returns
+        -------
+        display
+            Drawn.
+        """
+        return cls._computed(y_true, proba, levels, n_bins).plot(ax, **kwargs)
+
+    @classmethod
+    @abstractmethod
+    def _computed(cls, y_true: Any, proba: Any, levels: Any, n_bins: int | None) -> Self:
+        """The display of these predictions, not drawn."""
+
+
+class ReliabilityDisplay(_ProbabilityDisplay):
     """Reliability curves: observed frequency against predicted probability.
 
     There is one curve for each threshold, of the event that the label is above it. Calibrated
@@ -198,79 +280,11 @@ class ReliabilityDisplay(Display):
         self.curves = list(curves)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
-        *,
-        n_bins: int | None = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> ReliabilityDisplay:
-        """Evaluate a fitted model.
-
-        Parameters
-        ----------
-        estimator : estimator or Pipeline
-            Fitted, with probabilities.
-        X : array-like or frame of shape (n, d)
-            Rows; of the test set, unless overfitting is to be shown.
-        y : array-like of shape (n,)
-            Labels.
-        n_bins : int, default=None
-            Bins of equal width; None is one for every twenty rows, from three to ten.
-        ax : matplotlib axes, default=None
-            Where to draw; None makes a new figure.
-        **kwargs
-            Passed to `plot`.
-
-        Returns
-        -------
-        ReliabilityDisplay
-        """
-        proba = level_proba(estimator, X)
-        levels = levels_of(estimator)
-        return cls.from_predictions(y, proba, levels=levels, n_bins=n_bins, ax=ax, **kwargs)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: Any,
-        proba: Any,
-        *,
-        levels: Any = None,
-        n_bins: int | None = None,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> ReliabilityDisplay:
-        """Evaluate predicted probabilities.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n,)
-            Labels.
-        proba : array-like of shape (n, K)
-            Probabilities, columns in order of level.
-        levels : sequence of length K, default=None
-            Labels in order, lowest first; None takes the sorted labels.
-        n_bins : int, default=None
-            Bins of equal width; None is one for every twenty rows, from three to ten.
-        ax : matplotlib axes, default=None
-            Where to draw; None makes a new figure.
-        **kwargs
-            Passed to `plot`.
-
-        Returns
-        -------
-        ReliabilityDisplay
-        """
+    def _computed(cls, y_true: Any, proba: Any, levels: Any, n_bins: int | None) -> Self:
         bins = min(max(len(y_true) // 20, 3), 10) if n_bins is None else n_bins
-        return cls(reliability(y_true, proba, levels=levels, n_bins=bins)).plot(ax, **kwargs)
+        return cls(reliability(y_true, proba, levels=levels, n_bins=bins))
 
-    def plot(
-        self, ax: Any = None, *, legend: bool = True, max_curves: int = 5
-    ) -> ReliabilityDisplay:
+    def plot(self, ax: Any = None, *, legend: bool = True, max_curves: int = 5) -> Self:
         """Draw the display.
 
         Parameters
@@ -309,7 +323,7 @@ class ReliabilityDisplay(Display):
         return self._drawn(ax)
 
 
-class ScoreDecompositionDisplay(Display):
+class ScoreDecompositionDisplay(_ProbabilityDisplay):
     """Decomposition of the ranked probability score, threshold by threshold.
 
     Reliability is the loss from probabilities that are not calibrated; uncertainty is the score
@@ -334,69 +348,11 @@ class ScoreDecompositionDisplay(Display):
         self.parts = parts
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, ax: Any = None, **kwargs: Any
-    ) -> ScoreDecompositionDisplay:
-        """Evaluate a fitted model.
+    def _computed(cls, y_true: Any, proba: Any, levels: Any, n_bins: int | None) -> Self:
+        bins = 10 if n_bins is None else n_bins
+        return cls(score_decomposition(y_true, proba, bins, levels=levels))
 
-        Parameters
-        ----------
-        estimator : estimator or Pipeline
-            Fitted, with probabilities.
-        X : array-like or frame of shape (n, d)
-            Rows; of the test set, unless overfitting is to be shown.
-        y : array-like of shape (n,)
-            Labels.
-        n_bins : int, default=10
-            Bins of equal width.
-        ax : matplotlib axes, default=None
-            Where to draw; None makes a new figure.
-        **kwargs
-            Passed to `plot`.
-
-        Returns
-        -------
-        ScoreDecompositionDisplay
-        """
-        proba = level_proba(estimator, X)
-        levels = levels_of(estimator)
-        return cls.from_predictions(y, proba, levels=levels, n_bins=n_bins, ax=ax, **kwargs)
-
-    @classmethod
-    def from_predictions(
-        cls,
-        y_true: Any,
-        proba: Any,
-        *,
-        levels: Any = None,
-        n_bins: int = 10,
-        ax: Any = None,
-        **kwargs: Any,
-    ) -> ScoreDecompositionDisplay:
-        """Evaluate predicted probabilities.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n,)
-            Labels.
-        proba : array-like of shape (n, K)
-            Probabilities, columns in order of level.
-        levels : sequence of length K, default=None
-            Labels in order, lowest first; None takes the sorted labels.
-        n_bins : int, default=10
-            Bins of equal width.
-        ax : matplotlib axes, default=None
-            Where to draw; None makes a new figure.
-        **kwargs
-            Passed to `plot`.
-
-        Returns
-        -------
-        ScoreDecompositionDisplay
-        """
-        return cls(score_decomposition(y_true, proba, n_bins, levels=levels)).plot(ax, **kwargs)
-
-    def plot(self, ax: Any = None) -> ScoreDecompositionDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw the display.
 
         Parameters
