@@ -348,11 +348,11 @@ def test_a_tree_that_points_outside_of_itself_is_refused(path, rows, fields):
         persist.save(model, path)
 
 
-def test_a_tree_that_does_not_know_its_features_is_refused(path, rows):
+def test_a_tree_without_a_number_of_features_is_refused(path, rows):
     steps = make_pipeline(StandardScaler(), DecisionTreeRegressor())
     model = RoundedRegressor(steps).fit(*rows)
     del model.regressor_[-1].n_features_in_
-    with pytest.raises(persist.ModelFileError, match="does not know its number of features"):
+    with pytest.raises(persist.ModelFileError, match="has no number of features"):
         persist.save(model, path)
 
 

@@ -155,7 +155,7 @@ class LatentDisplay(Display):
         ax : matplotlib axes, default=None
             Where to draw; None makes a new figure.
         legend : bool, default=True
-            Whether the levels are listed beside a picture of two features.
+            Whether the levels are listed beside a plot of two features.
 
         Returns
         -------
@@ -203,13 +203,13 @@ class LatentDisplay(Display):
                 last = middle
 
     def _rug(self, ax: Any, low: float, high: float) -> float:
-        """Ticks of the rows below the picture, a lane for each level; where they end."""
+        """Rows as ticks below the plot, a lane for each level; returns the lower limit."""
         if self.ranks is None or self.data is None:
             return low
         lane = min(0.05, 0.3 / len(self.levels)) * (high - low)
         for rank, colour in enumerate(shades(len(self.levels))):
             at = self.data[self.ranks == rank, 0]
-            # The highest level has the highest lane, as in the picture above.
+            # The highest level has the highest lane, as in the plot above.
             below = low - lane * (len(self.levels) - rank)
             ax.vlines(at, below + 0.1 * lane, below + 0.9 * lane, color=colour, lw=1.4)
         ax.axhline(low, color="0.8", lw=0.8)

@@ -191,7 +191,7 @@ class _Criterion:
     value: Value
     rough: Value | None = None  # faster, to preselect; None: `value` is fast
     optimism: float = np.inf  # items are preselected by mean + optimism * std
-    all_items: bool = False  # whether values depend on items beside those asked about
+    all_items: bool = False  # whether values depend on other items than the candidates
 
 
 _CRITERIA = {

@@ -149,7 +149,7 @@ def metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
     -------
     dict
         ``format``; ``versions`` of the packages that wrote it; ``model``, the name of the
-        estimator, and ``steps``, those of the pipeline it stands in; ``levels`` in order and
+        estimator, and ``steps``, those of its pipeline; ``levels`` in order and
         ``feature_names`` where there are any (else None); ``n_features``; ``created``, in UTC;
         ``summary`` as it was given to `save`.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 __all__ = ["OURS", "PACKAGE", "THEIRS", "name_of", "trusted_types", "type_name"]
 
-PACKAGE = "ordinality"  # stands as the module of every type of ours in a schema
+PACKAGE = "ordinality"  # the module of every type of ours in a schema
 
 # Where each type of ours lives today. All are of version 1.
 _PLACES = """

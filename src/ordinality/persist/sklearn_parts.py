@@ -188,7 +188,7 @@ def _width(part: Any, inside: dict[str, Any], columns: float) -> float:
     if type(own) is not int and not isinstance(own, np.integer) and own is not columns:
         raise ContentError(f"has n_features_in_ = {own!r:.40}", type(part).__name__)
     if "estimators_" in inside and not hasattr(part, "n_features_in_"):
-        raise ContentError("does not know its number of features", type(part).__name__)
+        raise ContentError("has no number of features", type(part).__name__)
     # Forests do not check the number of features again for their trees: the smaller decides.
     return float(min(columns, own) if isinstance(part, BaseDecisionTree) else own)
 
@@ -247,7 +247,7 @@ def _tree(tree: Any, width: float) -> None:
     onward = (left > node) & (right > node) & (left < len(node)) & (right < len(node))
     within = (feature >= 0) & (feature < min(width, tree.n_features))
     if not math.isfinite(width):
-        raise ContentError("does not know its number of features")
+        raise ContentError("has no number of features")
     if not len(node) or np.any(inner & ~(onward & within)):
         raise ContentError("points outside of its nodes or features")
     if len(tree.value) != len(node) or not np.all(np.isfinite(tree.value)):

@@ -21,23 +21,23 @@ __all__ = ["check_answers"]
 
 
 def check_answers(model: Any) -> None:
-    """Ask a model of ours, or a pipeline that ends in one, about two rows and about one.
+    """Check predictions for two rows and for one, of a model or a pipeline that ends in one.
 
-    Two numbers of rows: an array of two rows would stretch to fit an answer of two.
+    Two numbers of rows, since an array of two rows would broadcast to an answer of two.
     """
     last = model
     while isinstance(last, Pipeline):
         last = last.steps[-1][1]
     rows = _rows(model, last)
-    if rows is None:  # named columns, and no pandas: at least the last step can be asked
+    if rows is None:  # named columns, and no pandas: at least the last step can be tried
         model, rows = last, _sample(last)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        _ask(model, last, rows)
-        _ask(model, last, rows[:1])
+        _try(model, last, rows)
+        _try(model, last, rows[:1])
 
 
-def _ask(model: Any, last: Any, rows: Any) -> None:
+def _try(model: Any, last: Any, rows: Any) -> None:
     n = len(rows)
     if hasattr(last, "transform"):
         _expect(model.transform(rows), (n, last.n_features_in_))
