@@ -54,6 +54,14 @@ def test_a_category_of_pandas_stays_one():
     assert model_inputs.column(rows, 0).tolist() == ["m"] * 3 + ["s"] * 3
 
 
+@pytest.mark.parametrize("kind", [pandas.DataFrame, polars.DataFrame])
+def test_a_column_of_booleans_stays_one(kind):
+    frame = kind({"flag": [True, False]})
+    rows = model_inputs.repeated(frame, {0: [True, False]})
+    assert list(rows["flag"]) == [True, True, False, False]
+    assert rows["flag"].dtype == frame["flag"].dtype
+
+
 def test_arrays_of_whole_numbers_take_fractions():
     rows = model_inputs.repeated(np.array([[1, 2], [3, 4]]), {0: [0.5]})
     assert rows.tolist() == [[0.5, 2.0], [0.5, 4.0]]
@@ -66,7 +74,7 @@ def test_rows_are_thinned_evenly(frame):
 
 def test_one_row_is_taken_by_its_place(frame):
     assert model_inputs.column(model_inputs.row(frame, -1), 0).tolist() == [60.0]
-    with pytest.raises(ValueError, match="row 4 of 4; they are counted from 0"):
+    with pytest.raises(ValueError, match="there is no row 4; there are 4, from 0 on"):
         model_inputs.row(frame, 4)
 
 
@@ -79,7 +87,7 @@ def test_features_are_called_by_name_or_by_place():
     )
     with pytest.raises(ValueError, match="no feature 'size'; the features are age, colour"):
         model_inputs.column_number(names, "size")
-    with pytest.raises(ValueError, match="feature 2 of 2; they are counted from 0"):
+    with pytest.raises(ValueError, match="there is no feature 2; there are 2, from 0 on"):
         model_inputs.column_number(names, 2)
 
 
@@ -117,14 +125,12 @@ def test_probabilities_pass_through_a_pipeline_in_order_of_level(rows):
         StandardScaler(), "passthrough", alone.__class__(**alone.get_params())
     )
     behind.fit(X, words)
-    found = model_inputs.level_proba(behind, X, "SomeDisplay")
+    found = model_inputs.level_proba(behind, X)
     np.testing.assert_allclose(found, alone.predict_level_proba(scaler.transform(X)))
     assert model_inputs.levels_of(behind) == levels
 
 
-def test_a_model_without_the_method_is_told_so(rows):
+def test_a_model_without_the_method_is_refused(rows):
     model = make_pipeline(StandardScaler(), Ridge()).fit(*rows)
-    with pytest.raises(
-        TypeError, match="SomeDisplay draws what predict_level_proba gives, and R"
-    ):
-        model_inputs.level_proba(model, rows[0], "SomeDisplay")
+    with pytest.raises(TypeError, match="Ridge has no method predict_level_proba; choose"):
+        model_inputs.level_proba(model, rows[0])

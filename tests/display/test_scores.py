@@ -69,7 +69,7 @@ def test_a_marker_is_larger_where_more_rows_are(drawn):
 
 def test_bars_are_the_parts_and_the_title_their_sum(counted, drawn):
     model, X, y = counted
-    display = ScoreDecompositionDisplay.from_estimator(model, X, y, bins=5)
+    display = ScoreDecompositionDisplay.from_estimator(model, X, y, n_bins=5)
     ax = drawn(display)
     proba = model.predict_level_proba(X)
     score = metrics.ranked_probability_score(y, proba)

@@ -1,4 +1,4 @@
-"""What an answer is worth, as a function of moments: against brute force and many digits."""
+"""Acquisition functions of given moments: against brute force and many digits."""
 
 from itertools import pairwise
 
@@ -45,7 +45,7 @@ def test_information_is_that_of_brute_force(kind, at):
     truth = brute_force(likelihood, *at)
     assert gains.exact_gain(likelihood, *arrays)[0] == pytest.approx(truth, abs=1e-11)
     rough = gains.rough_gain(likelihood, *arrays)[0]
-    # Normal for logistic noise is the larger error; either only sifts.
+    # Normal for logistic noise is the larger error; either only preselects.
     assert rough == pytest.approx(truth, abs=2e-5 if likelihood.link == "probit" else 0.02)
 
 
@@ -83,7 +83,7 @@ def test_information_is_between_nothing_and_the_entropy_of_the_answer(kind):
 
 
 def test_without_doubt_the_best_is_the_larger_mean():
-    best = gains.best_of(np.array([1.0, -2.0]), np.array([0.5, -2.0]), np.zeros(2))
+    best = gains.expected_max(np.array([1.0, -2.0]), np.array([0.5, -2.0]), np.zeros(2))
     np.testing.assert_allclose(best, [1.0, -2.0], rtol=1e-14)
 
 
@@ -97,31 +97,33 @@ def test_an_unknown_answer_leaves_the_covariance_expected_of_it():
     felt = f[1] - f[3] + likelihood.noise * rng.normal(size=f.shape[1])
     answer = np.searchsorted(likelihood.thresholds, felt)
     within = sum(np.mean(answer == k) * np.cov(f[:, answer == k]) for k in range(3))
-    np.testing.assert_allclose(pool.asked(0).cov, within, rtol=0, atol=0.02)
+    np.testing.assert_allclose(pool.after_asking(0).cov, within, rtol=0, atol=0.02)
 
 
 # The order of all pairs
 
 
 @pytest.mark.parametrize("kind", LIKELIHOODS)
-def test_the_squared_slope_is_that_of_the_probabilities(kind):
+def test_the_fisher_information_is_that_of_the_probabilities(kind):
     likelihood = LIKELIHOODS[kind]
     mean, variance = (np.array(x) for x in zip(*MOMENTS[:-1], strict=True))
     h = 1e-4
     up, down = (likelihood.proba(mean + step, variance) for step in (h, -h))
     truth = np.sum(((up - down) / (2 * h)) ** 2 / likelihood.proba(mean, variance), axis=1)
-    np.testing.assert_allclose(order.exact_slope(likelihood, mean, variance), truth, rtol=1e-6)
-    rough = order.rough_slope(likelihood, mean, variance)
+    np.testing.assert_allclose(
+        order.fisher_information(likelihood, mean, variance), truth, rtol=1e-6
+    )
+    rough = order.rough_fisher_information(likelihood, mean, variance)
     np.testing.assert_allclose(rough, truth, rtol=1e-6 if likelihood.link == "probit" else 0.2)
 
 
-def test_answers_that_are_known_have_no_slope():
+def test_answers_that_are_known_have_no_fisher_information():
     far = np.array([60.0]), np.array([0.5])
-    for slope in (order.exact_slope, order.rough_slope):
-        assert slope(LIKELIHOODS["probit"], *far)[0] == pytest.approx(0.0, abs=1e-12)
+    for information in (order.fisher_information, order.rough_fisher_information):
+        assert information(LIKELIHOODS["probit"], *far)[0] == pytest.approx(0.0, abs=1e-12)
 
 
-def test_how_far_an_answer_is_felt_is_a_sum_over_all_pairs():
+def test_the_laplacian_form_is_a_sum_over_all_pairs():
     rng = np.random.default_rng(5)
     half = rng.normal(size=(5, 5))
     mean, cov = rng.normal(size=5), half @ half.T
@@ -133,17 +135,24 @@ def test_how_far_an_answer_is_felt_is_a_sum_over_all_pairs():
             worth = norm.pdf(z) ** 2 / (variance * norm.cdf(z) * norm.sf(z))
             for k, (i, j) in enumerate(asked):
                 total[k] += worth * (cov[u, i] - cov[u, j] - cov[v, i] + cov[v, j]) ** 2
-    np.testing.assert_allclose(order.spread(mean, cov, asked), total, rtol=1e-12)
+    np.testing.assert_allclose(order.laplacian_form(mean, cov, asked), total, rtol=1e-12)
 
 
 def test_orders_that_are_known_are_worth_nothing():
     mean, cov = np.array([0.0, 100.0, 300.0]), np.eye(3)
-    assert order.spread(mean, cov, np.array([[0, 1]]))[0] == pytest.approx(0.0, abs=1e-12)
+    assert order.laplacian_form(mean, cov, np.array([[0, 1]]))[0] == pytest.approx(
+        0.0, abs=1e-12
+    )
 
 
 def test_an_order_beside_many_is_worth_more_than_one_apart():
     # 0 and 1 are far above the others: only the order of the two is open there.
     mean, cov = np.array([8.0, 8.0, 0.0, 0.0, 0.0, 0.0]), 0.5 * np.eye(6)
-    apart, among = order.spread(mean, cov, np.array([[0, 1], [2, 3]]))
+    apart, among = order.laplacian_form(mean, cov, np.array([[0, 1], [2, 3]]))
     # Of the pairs that 2 or 3 is in, five are open, and four of them are moved half as far.
     assert among / apart == pytest.approx(2.0, rel=1e-6)
+
+
+def test_draws_of_equal_items_are_equal():
+    one, twin = draws(np.zeros(2), np.ones((2, 2)), 3, np.random.default_rng(0))
+    np.testing.assert_allclose(one, twin)

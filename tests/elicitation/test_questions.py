@@ -240,7 +240,7 @@ def test_ten_thousand_items_are_not_too_many(featured, strategy):
     many = np.concatenate([candidates, np.arange(10_000).reshape(-1, 2)])
     (pair,) = next_pair(model, strategy, many, random_state=0)
     assert pair.tolist() in many.tolist()
-    # Sifting loses little: as good as nearly all of a thousand pairs drawn at random.
+    # Preselection loses little: as good as nearly all of a thousand pairs drawn at random.
     if strategy == "information":
         drawn = np.random.default_rng(1).choice(10_000, (1000, 2), replace=False)
         value = information_gain(model, pairs)[0]
@@ -267,7 +267,7 @@ def test_models_of_grades_and_of_ratings_alone_can_ask(shop):
     assert next_pair(rated).shape == (1, 2)
 
 
-def test_sifting_finds_what_all_pairs_hold(monkeypatch):
+def test_preselection_finds_a_pair_nearly_as_good_as_the_best(monkeypatch):
     big = Shop(n=300, m=150)
     model = PreferenceGP(big.X, inference="laplace", optimizer=None).fit(big.pairs, big.answers)
     full = information_gain(model, next_pair(model, "information"))[0]
@@ -277,7 +277,7 @@ def test_sifting_finds_what_all_pairs_hold(monkeypatch):
     for seed in range(5):
         pair = next_pair(model, "information", random_state=seed)
         assert information_gain(model, pair)[0] > 0.95 * full
-        # What is left out is not heard as a witness either: good, not the best.
+        # Items that are left out are not summed over either: good, not the best.
         pair = next_pair(model, "order", random_state=seed)
         assert order_gain(model, pair)[0] > 0.5 * every.max() > 2.0 * np.median(every)
 
@@ -362,7 +362,7 @@ def test_items_the_model_cannot_tell_apart_have_no_order(shop):
         ({"candidates": [[0, 1, 2]]}, r"candidates has shape \(1, 3\)"),
         ({"candidates": []}, r"candidates has shape \(0,\)"),
         ({"candidates": [3, 3]}, "name one item; a question needs two"),
-        ({"candidates": [[0, 1], [4, 4]]}, "set item 4 against itself"),
+        ({"candidates": [[0, 1], [4, 4]]}, "compare item 4 with itself"),
         ({"judge": "ann"}, "the model was fitted without judges"),
     ],
 )

@@ -1,23 +1,22 @@
-"""Pictures of models and of their predictions, in scikit-learn's manner.
+"""Plots of models and predictions, in the form of scikit-learn's Display classes.
 
-A display is computed by ``from_estimator`` or ``from_predictions`` and drawn at once; what was
-computed stays on it, so that ``plot`` can draw it again, elsewhere or otherwise. Estimators may
-stand at the end of a pipeline, tables may be frames of pandas or polars, and axes speak in the
-words of whoever made the table: names of columns, names of levels.
+A display is computed by ``from_estimator`` or ``from_predictions`` and drawn at once; it keeps
+what was computed, so that ``plot`` can draw it again, on other axes or with other options.
+``ax_`` and ``figure_`` are the matplotlib axes and figure of the last drawing. An estimator may
+be the last step of a pipeline, a table may be a frame of pandas or polars, and axes have the
+names of its columns and levels.
 
-Colours of ordered levels run from light to dark and those of different things are told apart
-by the colour-blind; in grey, levels keep their order and lines differ in stroke. matplotlib is
-imported when something is drawn.
+Colours of ordered levels run from light to dark, and other colours are safe for colour-blind
+readers; printed in grey, levels keep their order and lines differ in dash pattern. matplotlib
+is imported when something is drawn.
 """
 
-from .confusion import OrdinalConfusionDisplay
 from .ensembles import MarginDisplay, StagesDisplay
 from .inline import inline_svg
 from .latent import LatentDisplay
-from .rank_plots import CriticalDifferenceDisplay, UtilityDisplay
-from .regions import LevelProbabilityDisplay
-from .relevance import RelevanceDisplay
-from .scores import ReliabilityDisplay, ScoreDecompositionDisplay
+from .level_probability import LevelProbabilityDisplay
+from .rank_plots import CriticalDifferenceDisplay, RelevanceDisplay, UtilityDisplay
+from .scores import OrdinalConfusionDisplay, ReliabilityDisplay, ScoreDecompositionDisplay
 
 __all__ = [
     "CriticalDifferenceDisplay",

@@ -1,4 +1,4 @@
-"""Figures of experiments: curves with their spread, regions of levels, bands along a line."""
+"""Figures of experiments: curves with error bars, regions of levels, bands along an input."""
 
 from __future__ import annotations
 
@@ -13,16 +13,12 @@ from .palette import plain, shades, strokes, tidy
 
 __all__ = ["Curve", "Panel", "bands_along", "curves", "regions", "save"]
 
-
 WIDTH, HEIGHT = 4.2, 3.3  # inches of a panel
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Means at some places of the axis, and how far they spread.
-
-    A curve without a spread is smooth: drawn as a line, without marks or bars.
-    """
+    """Means at points of the axis, with their spread; without one, a line without markers."""
 
     label: str
     x: ArrayLike
@@ -47,7 +43,7 @@ def curves(
     columns: int = 2,
     ticks: Sequence[float] | None = None,
 ) -> Any:
-    """A panel beside another, the curves of a label in the same stroke everywhere."""
+    """Panels side by side; curves of one label have the same line style in all."""
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
     style = dict(zip(labels, strokes(len(labels)), strict=True))
     figure, axes = _panels(len(panels), columns)
@@ -80,7 +76,7 @@ def curves(
 
 
 def _apart(x: NDArray[Any], number: int, count: int, log: bool) -> NDArray[Any]:
-    """Places moved a little, so that the spreads of several curves do not cover each other."""
+    """Positions moved slightly, so that error bars of several curves do not overlap."""
     place = number - (count - 1) / 2
     if log:
         return x * 1.02**place
@@ -91,7 +87,7 @@ def _apart(x: NDArray[Any], number: int, count: int, log: bool) -> NDArray[Any]:
 def regions(
     panels: Sequence[tuple[str, Callable[[Any], Any], ArrayLike, ArrayLike]], *, columns: int
 ) -> Any:
-    """What models predict over the plane, with the rows they learnt from."""
+    """Predicted levels over the plane, with the training rows: (title, predict, X, y) each."""
     figure, axes = _panels(len(panels), columns)
     levels = np.unique(np.concatenate([np.asarray(y) for *_, y in panels]))
     colours = shades(len(levels))
@@ -124,7 +120,7 @@ def bands_along(
     x_title: str,
     y_title: str,
 ) -> Any:
-    """Mean and deviation of predicted levels along an input, with the rows learnt from."""
+    """Predicted levels along an input: (title, x, mean, sd, x_train, y_train) each."""
     figure, axes = _panels(len(panels), columns=2)
     for ax, (title, x, mean, sd, x_seen, y_seen) in zip(axes, panels, strict=False):
         mean, sd = np.asarray(mean, dtype=float), np.asarray(sd, dtype=float)
@@ -151,7 +147,7 @@ def save(figure: Any, path: Any, *, kind: str = "svg") -> None:
 
 
 def _panels(count: int, columns: int) -> tuple[Any, list[Any]]:
-    """A figure with so many axes in rows of `columns`; the unused ones are hidden."""
+    """A figure with ``count`` axes in rows of ``columns``; the unused ones are hidden."""
     import matplotlib.pyplot as plt
 
     columns = min(columns, max(count, 1))

@@ -1,17 +1,17 @@
-"""Ensembles at work: margins of their votes, and errors round by round."""
+"""Boosted ensembles: distribution of margins, and errors after each round."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ordinality import metrics
 from ordinality.levels import order_of
 
-from .model_inputs import levels_of, transformed, wanted
-from .palette import BAD, BLACK, GOOD, NEUTRAL, OTHER, axes, plain, tidy
+from .model_inputs import levels_of, model_with, transformed
+from .palette import BAD, BLACK, GOOD, NEUTRAL, OTHER, Display, axes, plain, tidy
 
 __all__ = ["MarginDisplay", "StagesDisplay"]
 
@@ -21,13 +21,13 @@ ERRORS: dict[str, Callable[..., float]] = {
 }
 
 
-class MarginDisplay:
-    """Cumulative distribution of the margins of an ensemble's votes.
+class MarginDisplay(Display):
+    """Cumulative distribution of the margins of an ensemble.
 
-    A margin says how far a row lies on the right side of a threshold, as a share of the
-    farthest possible. The solid curve takes for each row the nearer of the two thresholds next
-    to its label: where it crosses zero is the share of wrong predictions. The dashed curve
-    takes all thresholds: where it crosses zero, times their number, is the absolute error.
+    A margin is the distance of a row on the right side of a threshold, as a share of the
+    largest possible. The solid curve takes for each row the nearer of the thresholds next to
+    its label: where it crosses zero is the share of wrong predictions. The dashed curve takes
+    all thresholds: where it crosses zero, times their number, is the mean absolute error.
 
     Parameters
     ----------
@@ -37,10 +37,6 @@ class MarginDisplay:
         Levels of the rows, as numbers from 0.
     name : str, default=None
         What the rows are: "train", "test".
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure, once drawn.
 
     Examples
     --------
@@ -77,46 +73,48 @@ class MarginDisplay:
         name: str | None = None,
         ax: Any = None,
         **kwargs: Any,
-    ) -> MarginDisplay:
-        """Ask a fitted ensemble.
+    ) -> Self:
+        """Compute the margins of a fitted ensemble.
 
         Parameters
         ----------
         estimator : estimator or Pipeline
             An `OrdinalBoost` or `RankBoost`.
         X : array-like or frame of shape (n, d)
+            Rows; of the test set, unless overfitting is to be shown.
         y : array-like of shape (n,)
             Labels.
         name : str, default=None
             What the rows are: "train", "test".
         ax : matplotlib axes, default=None
-            Those of another MarginDisplay, to compare the two.
+            Where to draw, on those of another MarginDisplay to compare the two; None makes a
+            new figure.
         **kwargs
-            Passed on to `plot`.
+            Passed to `plot`.
 
         Returns
         -------
         MarginDisplay
         """
-        model = wanted(estimator, "margins_of", cls.__name__, "OrdinalBoost and RankBoost do.")
+        model = model_with(estimator, "margins_of", "OrdinalBoost and RankBoost have it.")
         found = model.margins_of(transformed(estimator, X), y, normalized=True)
         order = order_of(y, levels=levels_of(estimator))
         return cls(found, order.encode(y), name=name).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, color: Any = None) -> MarginDisplay:
-        """Draw.
+    def plot(self, ax: Any = None, *, color: Any = None) -> Self:
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Where; None makes a new figure.
+            Where to draw; None makes a new figure.
         color : colour, default=None
-            None is blue on fresh axes, and orange on those of another display.
+            None is blue on empty axes, and orange on those of another display.
 
         Returns
         -------
         MarginDisplay
-            Itself.
+            The display itself.
         """
         ax = axes(ax)
         fresh = not ax.lines
@@ -130,12 +128,11 @@ class MarginDisplay:
         ax.set(ylim=(0, 1.01), xlabel="margin", ylabel="share with at most this margin")
         tidy(ax, grid="y")
         ax.legend(frameon=False, fontsize="small", loc="lower right")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)
 
 
-class StagesDisplay:
-    """Errors after each round of an ensemble, on the rows it learnt from and on others.
+class StagesDisplay(Display):
+    """Errors after each round of an ensemble, on the training rows and on others.
 
     Parameters
     ----------
@@ -143,10 +140,6 @@ class StagesDisplay:
         What the rows are, and the errors on them.
     metric : str, default="mean absolute error"
         What the axis calls the error.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure, once drawn.
 
     Examples
     --------
@@ -177,28 +170,29 @@ class StagesDisplay:
         metric: str | Callable[..., float] = "mean absolute error",
         ax: Any = None,
         **kwargs: Any,
-    ) -> StagesDisplay:
-        """Ask a fitted ensemble for its predictions after each round.
+    ) -> Self:
+        """Compute the errors of a fitted ensemble after each round.
 
         Parameters
         ----------
         estimator : estimator or Pipeline
             An `OrdinalBoost` or `RankBoost`.
         X, y : array-like of shape (n, d) and (n,)
-            Rows that it learnt from, and their labels.
+            Training rows and their labels.
         X_test, y_test : array-like, default=None
-            Rows that it has not seen.
+            Test rows and their labels.
         metric : {"mean absolute error", "zero-one error"} or callable
-            ``metric(y_true, y_pred, levels=...)``, the less the better.
+            ``metric(y_true, y_pred, levels=...)``, lower is better.
         ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
         **kwargs
-            Passed on to `plot`.
+            Passed to `plot`.
 
         Returns
         -------
         StagesDisplay
         """
-        model = wanted(estimator, "staged_predict", cls.__name__, "OrdinalBoost does.")
+        model = model_with(estimator, "staged_predict", "OrdinalBoost and RankBoost have it.")
         if isinstance(metric, str) and metric not in ERRORS:
             raise ValueError(f"metric={metric!r} is not known; choose one of {list(ERRORS)}.")
         error = ERRORS[metric] if isinstance(metric, str) else metric
@@ -214,8 +208,19 @@ class StagesDisplay:
         name = metric if isinstance(metric, str) else getattr(metric, "__name__", "error")
         return cls(errors, metric=name.replace("_", " ")).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None) -> StagesDisplay:
-        """Draw, on `ax` or in a new figure; the best round on the last rows is marked."""
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the display, and mark the round of the least error on the last rows.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        StagesDisplay
+            The display itself.
+        """
         ax = axes(ax)
         looks: Sequence[dict[str, Any]] = (
             {"color": GOOD, "ls": "--", "lw": 1.4},
@@ -232,5 +237,4 @@ class StagesDisplay:
         ax.set_ylim(bottom=0)
         tidy(ax, grid="y")
         ax.legend(frameon=False, fontsize="small")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)

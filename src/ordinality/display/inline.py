@@ -1,4 +1,4 @@
-"""A drawing as SVG that can stand in a page: no prolog, names of its own, nothing to fetch."""
+"""Figures as SVG elements for a page: no prolog, unique ids, no external references."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["inline_svg"]
 def inline_svg(
     draw: Callable[[Any], Any], name: str, *, size: tuple[float, float] = (5.2, 3.4)
 ) -> str:
-    """Draw on fresh axes and return the picture as an SVG element.
+    """Draw on new axes and return the figure as an SVG element.
 
-    Letters are drawn as paths, so that the picture looks alike everywhere and labels from a
+    Text is drawn as paths, so that the figure looks the same everywhere and labels from a
     table are never read as markup; dollar signs in them do not begin a formula.
 
     Parameters
@@ -24,9 +24,14 @@ def inline_svg(
     draw : callable
         Called with matplotlib axes.
     name : str
-        Prefix of the element's names, different for every picture of a page.
-    size : tuple of two floats
+        Prefix of the ids in the element, different for every figure of a page.
+    size : tuple of two floats, default=(5.2, 3.4)
         Width and height in inches.
+
+    Returns
+    -------
+    str
+        The element, from ``<svg`` to ``</svg>``.
 
     Examples
     --------
@@ -38,14 +43,14 @@ def inline_svg(
     from matplotlib.figure import Figure
 
     written = io.StringIO()
-    # A salt instead of a random number: the same picture is the same text.
+    # A fixed salt: the same figure gives the same text.
     with (
         matplotlib.rc_context(
             {"svg.hashsalt": name, "svg.fonttype": "path", "text.parse_math": False}
         ),
         warnings.catch_warnings(),
     ):
-        # A character that the font lacks is drawn as a box.
+        # A character that is not in the font is drawn as a box.
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure = Figure(figsize=size, layout="constrained")  # not pyplot: nothing to close
         draw(figure.add_subplot())

@@ -1,10 +1,10 @@
-"""The latent function that the thresholds cut into levels, along one feature or over two."""
+"""Latent function and thresholds, along one feature or over two."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import cycle
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,15 +20,15 @@ from .model_inputs import (
     transformed,
     typical,
 )
-from .palette import BLACK, GOOD, MARKERS, axes, level_legend, plain, shades, tidy
+from .palette import BLACK, GOOD, MARKERS, Display, axes, level_legend, plain, shades, tidy
 
 __all__ = ["LatentDisplay"]
 
 _BAND = 1.96  # standard deviations of a band that holds 95 % of a normal
 
 
-class LatentDisplay:
-    """Latent function with thresholds: the papers' figures of one and of two features.
+class LatentDisplay(Display):
+    """Latent function with thresholds, as in the papers' figures of one and two features.
 
     Along one feature: mean, a band that holds 95 %, thresholds as lines with the levels' names
     between them, and each row of the data as a tick in the lane of its level. Over two: the
@@ -43,19 +43,17 @@ class LatentDisplay:
     mean : ndarray of shape (g,) or (h, g)
         Latent mean, rows along the second feature.
     thresholds : ndarray of shape (K - 1,)
+        Thresholds between the levels, increasing.
     levels : sequence of length K
         Labels in order, lowest first.
     std : ndarray of shape (g,) or (h, g), default=None
         Standard deviation of the latent function.
     feature_names : sequence of str, default=("feature 1", "feature 2")
+        Labels of the axes.
     data : ndarray of shape (n, 1) or (n, 2), default=None
         Where the rows lie.
     ranks : ndarray of shape (n,), default=None
         Their levels, as numbers from 0.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure, once drawn.
 
     Examples
     --------
@@ -101,15 +99,15 @@ class LatentDisplay:
         grid_resolution: int | None = None,
         ax: Any = None,
         **kwargs: Any,
-    ) -> LatentDisplay:
-        """Ask a fitted model along one feature, or over two.
+    ) -> Self:
+        """Compute the latent function of a fitted model along one feature, or over two.
 
         Parameters
         ----------
         estimator : estimator or Pipeline
             Fitted; with ``predict_latent``.
         X : array-like or frame of shape (n, d)
-            Rows that say where the data lie.
+            Rows to take the range of the features from.
         y : array-like of shape (n,), default=None
             Their labels, to be drawn with them.
         features : one or two int or str, default=None
@@ -118,8 +116,9 @@ class LatentDisplay:
         grid_resolution : int, default=None
             Number of values of each feature: 200 of one, 50 of two.
         ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
         **kwargs
-            Passed on to `plot`.
+            Passed to `plot`.
 
         Returns
         -------
@@ -148,20 +147,20 @@ class LatentDisplay:
             ranks=None if y is None else order.encode(y),
         ).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, legend: bool = True) -> LatentDisplay:
-        """Draw.
+    def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Where; None makes a new figure.
+            Where to draw; None makes a new figure.
         legend : bool, default=True
-            Whether the levels are listed beside a picture of two features.
+            Whether the levels are listed beside a plot of two features.
 
         Returns
         -------
         LatentDisplay
-            Itself.
+            The display itself.
         """
         ax = axes(ax, 6.0, 4.2)
         if len(self.grid) == 1:
@@ -169,8 +168,7 @@ class LatentDisplay:
         else:
             self._map(ax, legend)
         tidy(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)
 
     # ------------------------------------------------------------ one feature
 
@@ -205,13 +203,13 @@ class LatentDisplay:
                 last = middle
 
     def _rug(self, ax: Any, low: float, high: float) -> float:
-        """Ticks of the rows below the picture, a lane for each level; where they end."""
+        """Rows as ticks below the plot, a lane for each level; returns the lower limit."""
         if self.ranks is None or self.data is None:
             return low
         lane = min(0.05, 0.3 / len(self.levels)) * (high - low)
         for rank, colour in enumerate(shades(len(self.levels))):
             at = self.data[self.ranks == rank, 0]
-            # The highest level has the highest lane, as in the picture above.
+            # The highest level has the highest lane, as in the plot above.
             below = low - lane * (len(self.levels) - rank)
             ax.vlines(at, below + 0.1 * lane, below + 0.9 * lane, color=colour, lw=1.4)
         ax.axhline(low, color="0.8", lw=0.8)

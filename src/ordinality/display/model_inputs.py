@@ -1,7 +1,9 @@
-"""What displays ask of estimators and tables, whatever these are made of.
+"""Predictions of a fitted model for changed rows of a table: partial dependence and its parts.
 
-An estimator may stand at the end of a pipeline, and a table may be an array or a frame: here
+The model may be the last step of a pipeline, and the table may be an array or a frame: here
 both are reduced to the fitted model, its inputs, names, and copies of rows with one column set.
+
+Friedman (2001), "Greedy function approximation: a gradient boosting machine", section 8.2.
 """
 
 from __future__ import annotations
@@ -20,14 +22,16 @@ __all__ = [
     "final",
     "level_proba",
     "levels_of",
+    "model_with",
     "names_in",
     "names_out",
+    "partial_dependence",
     "repeated",
     "row",
     "thinned",
     "transformed",
     "typical",
-    "wanted",
+    "with_column",
 ]
 
 
@@ -48,14 +52,11 @@ def transformed(estimator: Any, X: Any) -> Any:
     return X
 
 
-def wanted(estimator: Any, method: str, display: str, instead: str) -> Any:
-    """The model, if it has the method that a display draws from."""
+def model_with(estimator: Any, method: str, instead: str) -> Any:
+    """The model, if it has the method that is needed."""
     model = final(estimator)
     if not hasattr(model, method):
-        raise TypeError(
-            f"{display} draws what {method} gives, and {type(model).__name__} has no such "
-            f"method; {instead}"
-        )
+        raise TypeError(f"{type(model).__name__} has no method {method}; {instead}")
     return model
 
 
@@ -64,18 +65,24 @@ def levels_of(estimator: Any) -> list[Any]:
     return np.asarray(final(estimator).levels_).tolist()
 
 
-def level_proba(estimator: Any, X: Any, display: str) -> np.ndarray:
+def level_proba(estimator: Any, X: Any) -> np.ndarray:
     """Probabilities of the levels, in order, shape (n, K)."""
-    instead = "choose one with probabilities, such as OrdinalGP, or ask it to calibrate them."
-    model = wanted(estimator, "predict_level_proba", display, instead)
+    instead = "choose a model with probabilities, such as OrdinalGP, or calibrate this one."
+    model = model_with(estimator, "predict_level_proba", instead)
     return np.asarray(model.predict_level_proba(transformed(estimator, X)))
+
+
+def partial_dependence(estimator: Any, X: Any, j: int, values: Sequence[Any]) -> np.ndarray:
+    """Mean probability of each level if column j had each of the values, (len(values), K)."""
+    proba = level_proba(estimator, repeated(X, {j: values}))
+    return np.asarray(proba.reshape(len(values), -1, proba.shape[1]).mean(axis=1))
 
 
 # ---------------------------------------------------------------- columns and their names
 
 
 def names_in(estimator: Any, X: Any = None) -> list[str]:
-    """Names of the columns that a person passes in."""
+    """Names of the columns of the table."""
     if _is_frame(X):
         return [str(name) for name in nw.from_native(X, eager_only=True).columns]
     names = getattr(estimator, "feature_names_in_", None)
@@ -86,12 +93,12 @@ def names_in(estimator: Any, X: Any = None) -> list[str]:
 
 
 def names_out(estimator: Any, d: int) -> list[str]:
-    """Names of the columns that the model itself sees, behind a pipeline's steps."""
+    """Names of the columns that the model itself takes, behind the steps of a pipeline."""
     names = getattr(final(estimator), "feature_names_in_", None)
     if isinstance(estimator, Pipeline) and names is None and len(estimator.steps) > 1:
         try:
             names = estimator[:-1].get_feature_names_out()
-        except (AttributeError, ValueError):  # a step that does not name what it makes
+        except (AttributeError, ValueError):  # a step without names of its output
             names = None
     elif names is None:
         names = names_in(estimator)
@@ -101,14 +108,14 @@ def names_out(estimator: Any, d: int) -> list[str]:
 
 
 def column_number(names: Sequence[str], feature: int | str) -> int:
-    """Place of a feature that is called by its name or by its place."""
+    """Place of a feature that is given by name or by place."""
     if isinstance(feature, str):
         if feature not in names:
             listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
             raise ValueError(f"there is no feature {feature!r}; the features are {listed}.")
         return list(names).index(feature)
     if not -len(names) <= feature < len(names):
-        raise ValueError(f"feature {feature} of {len(names)}; they are counted from 0.")
+        raise ValueError(f"there is no feature {feature}; there are {len(names)}, from 0 on.")
     return int(feature) % len(names)
 
 
@@ -129,7 +136,7 @@ def column(X: Any, j: int) -> np.ndarray:
 
 
 def thinned(X: Any, most: int) -> Any:
-    """At most so many rows, evenly spaced: the same ones each time."""
+    """At most ``most`` rows, evenly spaced."""
     n = len(X)
     if n <= most:
         return X
@@ -139,29 +146,42 @@ def thinned(X: Any, most: int) -> Any:
 def row(X: Any, number: int) -> Any:
     """The row of that number, as a table of one row."""
     if not -len(X) <= number < len(X):
-        raise ValueError(f"row {number} of {len(X)}; they are counted from 0.")
+        raise ValueError(f"there is no row {number}; there are {len(X)}, from 0 on.")
     return _rows(X, np.array([number % len(X)]))
 
 
 def typical(X: Any) -> Any:
-    """One row: the median of every number, the commonest of everything else."""
+    """One row: the median of each numerical column, the commonest value of any other."""
     d = len(_frame_names(X)) if _is_frame(X) else np.shape(X)[1]
     found = row(X, 0)
     for j in range(d):
-        found = _with_column(found, j, [_middle(column(X, j))])
+        found = with_column(found, j, [_middle(column(X, j))])
     return found
 
 
 def repeated(X: Any, settings: dict[int, Sequence[Any]]) -> Any:
-    """All rows of `X` once for each setting, with columns set to what the settings say.
-
-    Rows of one setting stand together, so that results reshape to (settings, rows).
-    """
+    """All rows of ``X`` once for each setting; predictions reshape to (settings, rows)."""
     times = len(next(iter(settings.values())))
     rows = _rows(X, np.tile(np.arange(len(X)), times))
     for j, values in settings.items():
-        rows = _with_column(rows, j, [value for value in values for _ in range(len(X))])
+        rows = with_column(rows, j, [value for value in values for _ in range(len(X))])
     return rows
+
+
+def with_column(X: Any, j: int, values: list[Any]) -> Any:
+    """``X`` with other values in column j; numbers are stored as floats."""
+    if not _is_frame(X):
+        X = np.array(X, dtype=object if isinstance(values[0], str) else None)
+        if X.dtype.kind in "iub":  # a median of whole numbers need not be one
+            X = X.astype(np.float64)
+        X[:, j] = values
+        return X
+    frame = nw.from_native(X, eager_only=True)
+    old = frame.get_column(frame.columns[j])
+    numeric = old.dtype.is_numeric() or old.dtype == nw.Boolean
+    kind = nw.Float64() if numeric and not isinstance(values[0], bool) else old.dtype
+    new = nw.new_series(old.name, values, kind, backend=frame.implementation)
+    return frame.with_columns(new).to_native()
 
 
 def _is_frame(X: Any) -> bool:
@@ -176,21 +196,6 @@ def _rows(X: Any, at: np.ndarray) -> Any:
     if _is_frame(X):
         return nw.from_native(X, eager_only=True)[at.tolist(), :].to_native()
     return np.asarray(X)[at]
-
-
-def _with_column(X: Any, j: int, values: list[Any]) -> Any:
-    if not _is_frame(X):
-        X = np.array(X, dtype=object if isinstance(values[0], str) else None)
-        if X.dtype.kind in "iub":  # a median of whole numbers need not be one
-            X = X.astype(np.float64)
-        X[:, j] = values
-        return X
-    frame = nw.from_native(X, eager_only=True)
-    old = frame.get_column(frame.columns[j])
-    numeric = old.dtype.is_numeric() or old.dtype == nw.Boolean
-    kind = nw.Float64() if numeric else old.dtype
-    new = nw.new_series(old.name, values, kind, backend=frame.implementation)
-    return frame.with_columns(new).to_native()
 
 
 def _middle(cells: np.ndarray) -> Any:

@@ -1,21 +1,22 @@
-"""Colours, strokes and words: what all displays look like.
+"""What all displays share: their base class, colours, line styles and labels.
 
 Ordered levels take colours whose lightness falls from the lowest to the highest, so that a grey
-print keeps the order. Unordered things take the colours of Okabe and Ito, which people who see
-fewer colours can tell apart, and each its own stroke and marker besides.
+print keeps the order. Unordered things take the colours of Okabe and Ito, which colour-blind
+readers can tell apart, and each has its line style and marker.
 
 Okabe & Ito (2008), "Color universal design"; van der Walt & Smith (2015), viridis.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import cycle, islice
-from typing import Any
+from typing import Any, Self
 
 __all__ = [
-    "BAD", "BLACK", "GOOD", "MARKERS", "NEUTRAL", "OTHER", "STROKES", "axes", "level_legend",
-    "name_ticks", "plain", "shades", "strokes", "tidy",
+    "BAD", "BLACK", "GOOD", "MARKERS", "NEUTRAL", "OTHER", "STROKES", "Display", "axes",
+    "level_legend", "name_ticks", "plain", "shades", "strokes", "tidy",
 ]  # fmt: skip
 
 BLACK = "#000000"
@@ -26,8 +27,23 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 
 _LONGEST = 32  # characters of a name; the middle of a longer one is left out
 _LEGEND = 14  # entries that still read as a list
-# The lightest yellow of viridis is lost on white paper, and its darkest violet hides the rest.
+# The lightest yellow of viridis is hardly seen on white, and its darkest violet hides points.
 _LIGHTEST, _DARKEST = 0.06, 0.94
+
+
+class Display(ABC):
+    """Base of all displays: keeps the matplotlib axes and figure, once drawn."""
+
+    ax_: Any
+    figure_: Any
+
+    @abstractmethod
+    def plot(self, *args: Any, **kwargs: Any) -> Self:
+        """Draw the display, on given axes or in a new figure."""
+
+    def _drawn(self, ax: Any) -> Self:
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
 
 
 def shades(n: int) -> list[Any]:
@@ -50,7 +66,7 @@ def strokes(n: int) -> list[dict[str, Any]]:
 
 
 def plain(text: Any, longest: int = _LONGEST) -> str:
-    r"""A user's word as matplotlib shows it as it stands: on one line, no mathematics."""
+    """A user's label so that matplotlib shows it unchanged: on one line, no mathematics."""
     text = " ".join(str(text).split())
     if len(text) > longest:
         kept = longest // 2
@@ -68,7 +84,7 @@ def axes(ax: Any, width: float = 6.0, height: float = 4.0) -> Any:
 
 
 def tidy(ax: Any, *, grid: str | None = None) -> None:
-    """Take away the frame that says nothing; faint lines across ``grid`` ("x", "y", "both")."""
+    """Remove the upper and right spine; draw a faint grid along ``grid`` ("x", "y", "both")."""
     ax.spines[["top", "right"]].set_visible(False)
     if grid:
         ax.grid(axis=grid, color="0.9", linewidth=0.8)
@@ -76,7 +92,7 @@ def tidy(ax: Any, *, grid: str | None = None) -> None:
 
 
 def name_ticks(ax: Any, labels: Sequence[str], room: int = 44) -> None:
-    """Names along the horizontal axis, turned where they would run into one another."""
+    """Names along the horizontal axis, rotated where they would overlap."""
     widest = max(len(label) for label in labels) + 2
     turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
     ax.set_xticks(range(len(labels)), labels, **(turned if widest * len(labels) > room else {}))

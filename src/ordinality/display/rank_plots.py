@@ -1,36 +1,141 @@
-"""Items in order of utility, and methods in order of rank."""
+"""Ranked lists: features by relevance, items by utility, methods by mean rank."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from .model_inputs import wanted
-from .palette import BLACK, GOOD, NEUTRAL, axes, plain, tidy
+from .model_inputs import final, model_with, names_out
+from .palette import BLACK, GOOD, NEUTRAL, Display, axes, plain, tidy
 
-__all__ = ["CriticalDifferenceDisplay", "UtilityDisplay"]
-
+__all__ = ["CriticalDifferenceDisplay", "RelevanceDisplay", "UtilityDisplay"]
 
 _BAND = 1.96  # standard deviations of a band that holds 95 % of a normal
+# Differences that are equal must not differ by rounding. A mean of N ranks is rounded to N eps,
+# 2e-12 for 10,000 data sets; two that are not equal differ by 1 / (2 N) = 5e-5 or more.
+_ROUNDING = 1e-9
 
 
-class UtilityDisplay:
+class RelevanceDisplay(Display):
+    """Relevance of the features, the largest on top.
+
+    Parameters
+    ----------
+    relevance : array-like of shape (d,)
+        Not negative.
+    feature_names : sequence of str, length d
+        Names of the features.
+    quantity : str, default="relevance"
+        Label of the axis.
+
+    Examples
+    --------
+    >>> from ordinality.display import RelevanceDisplay
+    >>> display = RelevanceDisplay([0.1, 0.6], ["acidity", "alcohol"]).plot()
+    >>> [label.get_text() for label in display.ax_.get_yticklabels()]
+    ['alcohol', 'acidity']
+    """
+
+    def __init__(
+        self, relevance: Any, feature_names: Sequence[str], *, quantity: str = "relevance"
+    ) -> None:
+        self.relevance = np.asarray(relevance, dtype=np.float64)
+        self.feature_names = list(feature_names)
+        self.quantity = quantity
+        if self.relevance.shape != (len(self.feature_names),):
+            raise ValueError(
+                f"relevance has shape {self.relevance.shape}, and there are "
+                f"{len(self.feature_names)} names; pass one name for each feature."
+            )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        feature_names: Sequence[str] | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Read a fitted model's ``relevance_`` or ``feature_importances_``.
+
+        Parameters
+        ----------
+        estimator : estimator or Pipeline
+            A Gaussian process (relevances differ with a length scale for each feature,
+            ``kernel="ard"``) or an ensemble.
+        feature_names : sequence of str, default=None
+            Names of the features behind the steps of a pipeline; None takes those of the model.
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs
+            Passed to `plot`.
+
+        Returns
+        -------
+        RelevanceDisplay
+        """
+        model = final(estimator)
+        relevance = getattr(model, "relevance_", None)
+        quantity = "relevance: squared inverse length scale, per standard deviation"
+        if relevance is None:
+            relevance = getattr(model, "feature_importances_", None)
+            quantity = "share of the ensemble's votes"
+        if relevance is None or not np.all(np.isfinite(relevance)):
+            raise TypeError(
+                f"this {type(model).__name__} has no relevance of each feature; a Gaussian "
+                "process with kernel='ard' and the boosted ensembles have."
+            )
+        if feature_names is None:
+            feature_names = names_out(estimator, len(relevance))
+        return cls(relevance, feature_names, quantity=quantity).plot(ax=ax, **kwargs)
+
+    def plot(self, ax: Any = None, *, max_features: int = 20) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure, as high as the bars need.
+        max_features : int, default=20
+            Largest number of bars; the label counts the rest.
+
+        Returns
+        -------
+        RelevanceDisplay
+            The display itself.
+        """
+        order = np.argsort(-self.relevance, kind="stable")[:max_features]
+        ax = axes(ax, 6.0, 1.0 + 0.28 * max(len(order), 3))
+        places = np.arange(len(order))
+        bars = ax.barh(places, self.relevance[order], 0.7, color=GOOD)
+        ax.bar_label(bars, fmt="%.2g", padding=3, fontsize="small", color="0.3")
+        ax.set_yticks(places, [plain(self.feature_names[j]) for j in order])
+        ax.invert_yaxis()
+        ax.margins(x=0.1)
+        tidy(ax, grid="x")
+        ax.tick_params(axis="y", length=0)
+        left_out = len(self.relevance) - len(order)
+        more = f" ({left_out} smaller ones left out)" if left_out else ""
+        ax.set_xlabel(plain(self.quantity, 80) + more)
+        return self._drawn(ax)
+
+
+class UtilityDisplay(Display):
     """Items by utility, the best on top, with intervals that hold 95 %.
 
     Parameters
     ----------
     utility : array-like of shape (n,)
+        Utilities of the items.
     names : sequence of str, length n
+        Names of the items.
     std : array-like of shape (n,), default=None
         Standard deviations; None draws no intervals.
     quantity : str, default="utility"
-        What the axis calls it.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure, once drawn.
+        Label of the axis.
 
     Examples
     --------
@@ -63,32 +168,33 @@ class UtilityDisplay:
         names: Sequence[Any] | None = None,
         ax: Any = None,
         **kwargs: Any,
-    ) -> UtilityDisplay:
-        """Ask a fitted model of preferences.
+    ) -> Self:
+        """Take the utilities of a fitted model of preferences.
 
-        Comparisons leave a shift of all utilities open. So utilities are shown relative to the
-        average of all items, and the intervals are those of that difference.
+        Comparisons do not determine a shift of all utilities. So utilities are shown relative
+        to the average of all items, and the intervals are those of that difference.
 
         Parameters
         ----------
         estimator : PreferenceGP or PreferenceSVM
-            Fitted; the machine has no intervals.
+            Fitted; PreferenceSVM has no intervals.
         names : sequence of str, default=None
             Names of the items; None numbers them.
         ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
         **kwargs
-            Passed on to `plot`.
+            Passed to `plot`.
 
         Returns
         -------
         UtilityDisplay
         """
-        model = wanted(estimator, "utility", cls.__name__, "PreferenceGP has.")
+        model = model_with(estimator, "utility", "PreferenceGP has it.")
         if hasattr(model, "posterior"):
             mean, covariance = model.posterior()
             row = covariance.mean(axis=0)
             variance = np.diagonal(covariance) - 2.0 * row + row.mean()
-            # Rounding may leave a variance that is nothing just below it.
+            # Rounding may leave a variance of zero slightly negative.
             std = np.sqrt(np.maximum(variance, 0.0))
         else:
             mean, std = np.asarray(model.utility()), None
@@ -96,20 +202,20 @@ class UtilityDisplay:
         quantity = "utility, relative to the average item"
         return cls(mean - mean.mean(), names, std=std, quantity=quantity).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, max_items: int = 30) -> UtilityDisplay:
-        """Draw.
+    def plot(self, ax: Any = None, *, max_items: int = 30) -> Self:
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Where; None makes a new figure, as high as the items need.
+            Where to draw; None makes a new figure, as high as the items need.
         max_items : int, default=30
-            Items at most, the best; the rest is counted in words.
+            Largest number of items, the best; the label counts the rest.
 
         Returns
         -------
         UtilityDisplay
-            Itself.
+            The display itself.
         """
         order = np.argsort(-self.utility, kind="stable")[:max_items]
         ax = axes(ax, 6.0, 1.0 + 0.26 * max(len(order), 4))
@@ -128,26 +234,23 @@ class UtilityDisplay:
         ax.set_xlabel(plain(self.quantity, 60) + more)
         tidy(ax, grid="x")
         ax.tick_params(axis="y", length=0)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)
 
 
-class CriticalDifferenceDisplay:
-    """Demšar's diagram: methods by mean rank, bars joining those that do not differ.
+class CriticalDifferenceDisplay(Display):
+    """Critical difference diagram: methods by mean rank, bars join those that do not differ.
 
-    The best are at the right. Two methods differ when their mean ranks are farther apart than
-    the critical difference of the test that was made (Nemenyi's, say).
+    The best are at the right. Two methods differ if their mean ranks differ by more than the
+    critical difference of a test, such as Nemenyi's.
 
     Parameters
     ----------
     mean_ranks : array-like of shape (k,)
         Mean ranks over data sets, 1 the best.
     names : sequence of str, length k
+        Names of the methods.
     critical_difference : float
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure, once drawn.
+        Largest difference of mean ranks that is not significant.
 
     References
     ----------
@@ -182,16 +285,31 @@ class CriticalDifferenceDisplay:
         critical_difference: float,
         *,
         ax: Any = None,
-    ) -> CriticalDifferenceDisplay:
-        """Draw mean ranks that were found elsewhere."""
+    ) -> Self:
+        """Draw mean ranks that were computed elsewhere.
+
+        Parameters
+        ----------
+        mean_ranks : array-like of shape (k,)
+            Mean ranks over data sets, 1 the best.
+        names : sequence of str, length k
+            Names of the methods.
+        critical_difference : float
+            Largest difference of mean ranks that is not significant.
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+        """
         return cls(mean_ranks, names, critical_difference).plot(ax=ax)
 
     @property
     def groups(self) -> list[tuple[int, int]]:
         """Longest runs of methods, by place in order of rank, that do not differ."""
         ranks = np.sort(self.mean_ranks)
-        # A little slack: a difference that equals the critical one in its digits is none.
-        reach = ranks + self.critical_difference * (1 + 1e-9)
+        reach = ranks + self.critical_difference * (1 + _ROUNDING)
         ends = np.searchsorted(ranks, reach, side="right") - 1
         runs: list[tuple[int, int]] = []
         for start, end in enumerate(ends.tolist()):
@@ -199,8 +317,19 @@ class CriticalDifferenceDisplay:
                 runs.append((start, end))
         return runs
 
-    def plot(self, ax: Any = None) -> CriticalDifferenceDisplay:
-        """Draw, on `ax` or in a new figure."""
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+            The display itself.
+        """
         k = len(self.names)
         depth = 1.0 + 0.34 * len(self.groups) + 0.5 * ((k + 1) // 2)
         ax = axes(ax, 7.0, 0.9 + 0.42 * depth)
@@ -225,8 +354,7 @@ class CriticalDifferenceDisplay:
             text = f" {text}" if right else f"{text} "
             ax.text(edge, y, text, ha="left" if right else "right", va="center", size="small")
         ax.set_ylim(top - 0.5 * ((k + 1) // 2) + 0.2, 1.1)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)
 
     def _ruler(self, ax: Any, highest: int) -> None:
         room = 0.42 * (highest - 1) + 0.2  # for names at both ends

@@ -1,12 +1,12 @@
-"""What to ask next, and when to stop asking.
+"""Active learning of preferences: which pair to compare next, and when to stop.
 
-A model of comparisons knows how sure it is of every difference of utilities, so it can tell
-which question would teach it most. Chu & Ghahramani (2005, ICML), section 2.4, left that for
-later: "select from the data pool the sample with the highest expected information gain".
+A model of comparisons has a posterior of every difference of utilities, and so an expected
+value of every question. Chu & Ghahramani (2005, ICML), section 2.4, name it as future work:
+"select from the data pool the sample with the highest expected information gain".
 
 `next_pair` chooses questions; `order_gain`, `information_gain`, `expected_best` and
-`uncertainty` say what given questions are worth; `expected_rank_changes` and
-`top_k_probability` say whether it is time to stop.
+`uncertainty` give the value of questions; `expected_rank_changes` and `top_k_probability` tell
+when to stop.
 """
 
 from .gains import expected_best, information_gain, uncertainty

@@ -1,10 +1,10 @@
-"""What the answer to a pair is worth, before it is known.
+"""Acquisition functions of a comparison: information gain, expected best, uncertainty.
 
 With the difference of two utilities ``d ~ N(mean, variance)`` and an answer y to it,
 
-    information   H[E p(y | d)] - E H[p(y | d)], in bits: entropy that only asking removes;
-    best          E max(f_left, f_right): utility of the better one, if it were chosen;
-    uncertainty   how open the answer is, times the share of it that is not the judge's noise.
+    information   H[E p(y | d)] - E H[p(y | d)] in bits: what the answer tells about d;
+    best          E max(f_left, f_right): utility of the better item, if it were chosen;
+    uncertainty   variance of the answer, times the share of it that is not noise.
 
 Houlsby, Huszár, Ghahramani & Lengyel (2011), "Bayesian active learning for classification and
 preference learning"; Lin, Astudillo, Frazier & Bakshy (2022) for the second.
@@ -22,38 +22,42 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..gp.likelihoods import Symmetric
 
-__all__ = ["answers_of", "best_of", "closed_gain", "exact_gain", "openness", "rough_gain"]
-__all__ += ["check_model", "expected_best", "information_gain", "moments", "uncertainty"]
+__all__ = [
+    "answer_likelihood", "answer_uncertainty", "check_model", "closed_gain",
+    "difference_variance", "exact_gain", "expected_best", "expected_max", "information_gain",
+    "moments", "rough_gain", "uncertainty", "with_normal_noise",
+]  # fmt: skip
 
 _C2 = np.pi * np.log(2.0) / 2.0  # of a Gaussian with the height and curvature of the entropy
 _HERMITE = {count: np.polynomial.hermite_e.hermegauss(count) for count in (6, 32)}
 _NARROW = 0.7  # standard deviation over noise up to which 32 Hermite nodes reach 1e-13
-# The entropy of an answer is below 1e-16 that far beyond the last threshold, in noises.
+# The entropy of an answer is below 1e-16 so far beyond the last threshold, in units of noise.
 _REACH = {"probit": 9.0, "logit": 42.0}
 _ROWS = 4096  # pairs at once: their values at all nodes stay in the cache
-_PAIRS = 500  # pairs whose items' joint covariance is worked out at once
+_PAIRS = 500  # pairs whose items' joint covariance is computed at once
 
 
 def information_gain(
     model: Any, pairs: Any, *, method: str = "exact", judge: Any = None
 ) -> np.ndarray:
-    """Bits that the answer to each pair is expected to tell about the utilities.
+    """Expected information of the answer to each pair about the utilities, in bits.
 
     Parameters
     ----------
     model : PreferenceGP
         Fitted.
     pairs : array-like of int, shape (m, 2)
-        Numbers of the two items of each question.
+        The two items of each question, by number.
     method : {"exact", "closed"}, default="exact"
-        By quadrature, to rounding; or in closed form, off by up to 0.003 bits, for normal
-        noise and answers without ties or grades.
+        By quadrature, to rounding; or in closed form, with an error of up to 0.003 bits, for
+        normal noise and answers without ties or grades.
     judge : label, default=None
         Who is asked, if the model has several; None is one with the median noise.
 
     Returns
     -------
     gain : ndarray of shape (m,)
+        Bits, 0 or more.
 
     Examples
     --------
@@ -64,12 +68,12 @@ def information_gain(
     >>> bool(known < open_)  # of items 3 and 4 nothing is known yet
     True
     """
-    likelihood = answers_of(model, judge)
+    likelihood = answer_likelihood(model, judge)
     if method not in ("exact", "closed"):
         raise ValueError(f"method is {method!r}; it must be 'exact' or 'closed'.")
     if method == "closed" and not (likelihood.n_levels == 2 and likelihood.link == "probit"):
         raise ValueError(
-            f"the closed form is for normal noise and two answers, but the model has "
+            "the closed form is for normal noise and two answers, but the model has "
             f"{likelihood.n_levels} answers and link={likelihood.link!r}; use method='exact'."
         )
     gain = exact_gain if method == "exact" else closed_gain
@@ -80,17 +84,19 @@ def information_gain(
 def expected_best(model: Any, pairs: Any) -> np.ndarray:
     """Expected utility of the better of the two items of each pair.
 
-    Asking where it is largest looks for the best item rather than for the whole order.
+    To ask where it is largest is to look for the best item, not for the whole order.
 
     Parameters
     ----------
     model : PreferenceGP
         Fitted.
     pairs : array-like of int, shape (m, 2)
+        The two items of each question, by number.
 
     Returns
     -------
     utility : ndarray of shape (m,)
+        In units of the model's utilities.
 
     Examples
     --------
@@ -102,27 +108,29 @@ def expected_best(model: Any, pairs: Any) -> np.ndarray:
     True
     """
     left, right, _, variance = moments(model, pairs)
-    return best_of(left, right, variance)
+    return expected_max(left, right, variance)
 
 
 def uncertainty(model: Any, pairs: Any, *, judge: Any = None) -> np.ndarray:
-    """How open each question is: ``4 p (1 - p) * variance / (variance + noise**2)``.
+    """Uncertainty of each answer: ``4 p (1 - p) * variance / (variance + noise**2)``.
 
-    p is the probability that the first item is felt to be the better one, so the first factor
-    is 1 where p is a half. The second is the share of the doubt that more answers could
-    remove; without it, a tie that is known for certain would be asked for ever.
+    p is the probability that the first item is preferred, so that the first factor is 1 where
+    p is a half. The second is the share of the uncertainty that more answers can remove;
+    without it, a tie that is known for certain would be asked again and again.
 
     Parameters
     ----------
     model : PreferenceGP
         Fitted.
     pairs : array-like of int, shape (m, 2)
+        The two items of each question, by number.
     judge : label, default=None
-        As for `information_gain`.
+        Who is asked, if the model has several; None is one with the median noise.
 
     Returns
     -------
-    openness : ndarray of shape (m,), in [0, 1]
+    uncertainty : ndarray of shape (m,)
+        From 0 to 1.
 
     Examples
     --------
@@ -134,10 +142,7 @@ def uncertainty(model: Any, pairs: Any, *, judge: Any = None) -> np.ndarray:
     True
     """
     mean, variance = moments(model, pairs)[2:]
-    return openness(answers_of(model, judge), mean, variance)
-
-
-# What is asked of a model
+    return answer_uncertainty(answer_likelihood(model, judge), mean, variance)
 
 
 def check_model(model: Any) -> None:
@@ -150,8 +155,8 @@ def check_model(model: Any) -> None:
     check_is_fitted(model)
 
 
-def answers_of(model: Any, judge: Any = None) -> Symmetric:
-    """How a judge answers; None is one with the median noise and steps."""
+def answer_likelihood(model: Any, judge: Any = None) -> Symmetric:
+    """Likelihood of a judge's answers; None is one with the median noise and steps."""
     check_model(model)
     noise, steps, judges = model.noise_, model.steps_, model.judges_
     if judges is None and judge is not None:
@@ -178,12 +183,18 @@ def moments(model: Any, pairs: Any) -> tuple[np.ndarray, ...]:
         which, place = np.unique(pairs[batch], return_inverse=True)
         i, j = place.reshape(-1, 2).T
         mean, cov = model.posterior(which)
-        variance = cov[i, i] + cov[j, j] - cov[i, j] - cov[j, i]
-        out[:, batch] = mean[i], mean[j], mean[i] - mean[j], np.maximum(variance, 0.0)
+        variance = difference_variance(cov, i, j)
+        out[:, batch] = mean[i], mean[j], mean[i] - mean[j], variance
     return tuple(out)
 
 
-# Functions of moments
+def difference_variance(cov: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """Variance of the difference of i and j, which rounding must not make negative."""
+    own = np.diagonal(cov)
+    return np.maximum(own[i] + own[j] - cov[i, j] - cov[j, i], 0.0)
+
+
+# ---------------------------------------------------------------- functions of the moments
 
 
 def exact_gain(likelihood: Symmetric, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
@@ -194,11 +205,16 @@ def exact_gain(likelihood: Symmetric, mean: np.ndarray, variance: np.ndarray) ->
 
 
 def rough_gain(likelihood: Symmetric, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """The same to some 1e-4 bits at a fifth of the price, with normal for logistic noise."""
-    if likelihood.link == "logit":  # 1.7: the usual ratio of the widths of the two
-        normal = replace(likelihood, noise=1.7 * likelihood.noise, link="probit")
-        return rough_gain(normal, mean, variance)
-    return _gain(likelihood, mean, variance, step=0.9, nodes=6)
+    """The same to about 1e-4 bits in a fifth of the time, with normal for logistic noise."""
+    return _gain(with_normal_noise(likelihood), mean, variance, step=0.9, nodes=6)
+
+
+def with_normal_noise(likelihood: Symmetric) -> Symmetric:
+    """The likelihood with normal in place of logistic noise."""
+    if likelihood.link == "probit":
+        return likelihood
+    # 1.7: the usual ratio of the widths of the two.
+    return replace(likelihood, noise=1.7 * likelihood.noise, link="probit")
 
 
 def closed_gain(likelihood: Symmetric, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
@@ -209,16 +225,18 @@ def closed_gain(likelihood: Symmetric, mean: np.ndarray, variance: np.ndarray) -
     return np.maximum(_bits(np.stack([p, 1.0 - p], axis=-1)) - expected, 0.0)
 
 
-def best_of(left: np.ndarray, right: np.ndarray, variance: np.ndarray) -> np.ndarray:
+def expected_max(left: np.ndarray, right: np.ndarray, variance: np.ndarray) -> np.ndarray:
     """E max of two utilities, from their means and the variance of their difference."""
-    # Nothing is known better than to rounding; at variance zero the larger mean is left.
+    # `tiny` only avoids 0 / 0: at variance zero the result is the larger mean.
     s = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-    z = np.clip((left - right) / s, -40.0, 40.0)  # beyond, one of them wins in all digits
+    z = np.clip((left - right) / s, -40.0, 40.0)  # beyond, ndtr is 0 or 1 in all digits
     density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
     return left * ndtr(z) + right * ndtr(-z) + s * density
 
 
-def openness(likelihood: Symmetric, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+def answer_uncertainty(
+    likelihood: Symmetric, mean: np.ndarray, variance: np.ndarray
+) -> np.ndarray:
     """See `uncertainty`."""
     total = variance + likelihood.noise**2
     p = ndtr(mean / np.sqrt(total))
@@ -230,23 +248,24 @@ def _gain(
 ) -> np.ndarray:
     gain = np.empty(len(mean))
     wide = np.sqrt(variance) > _NARROW * likelihood.noise
-    for which, rule in ((wide, _on_lattice(likelihood, step)), (~wide, _hermite(nodes))):
+    rules = _on_lattice(likelihood, step), _hermite(likelihood, nodes)
+    for which, rule in zip((wide, ~wide), rules, strict=True):
         m, v = mean[which], variance[which]
         part = np.empty(len(m))
         for rows in _slices(len(m), _ROWS):
-            before = _bits(_predicted(likelihood, m[rows], v[rows]))
-            part[rows] = before - rule(likelihood, m[rows], v[rows])
+            before = _bits(_mean_answer_proba(likelihood, m[rows], v[rows]))
+            part[rows] = before - rule(m[rows], v[rows])
         gain[which] = part
     return np.maximum(gain, 0.0)
 
 
-Rule = Callable[[Symmetric, np.ndarray, np.ndarray], np.ndarray]
+Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of mean and variance
 
 
 def _on_lattice(likelihood: Symmetric, step: float) -> Rule:
-    """E H[p(y | d)] by the trapezium rule: the entropy is at the same nodes for all pairs.
+    """E H[p(y | d)] by the trapezium rule, on nodes near the thresholds, the same for all.
 
-    It vanishes away from the thresholds, and so do the terms that are left out there.
+    Far from the thresholds the entropy vanishes, and with it the terms that are left out.
     """
     reach = _REACH[likelihood.link]
     near = [
@@ -254,27 +273,28 @@ def _on_lattice(likelihood: Symmetric, step: float) -> Rule:
         for t in likelihood.thresholds / likelihood.noise
     ]
     x = np.unique(np.concatenate(near)) * step * likelihood.noise
-    weighted = _bits(_felt(likelihood, x)) * step * likelihood.noise / np.sqrt(2.0 * np.pi)
+    entropy = _bits(_answer_proba(likelihood, x))
+    weighted = entropy * step * likelihood.noise / np.sqrt(2.0 * np.pi)
 
-    def rule(_: Symmetric, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    def rule(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
         z = (x - mean[:, None]) / np.sqrt(variance)[:, None]
         return np.exp(-0.5 * z**2) @ weighted / np.sqrt(variance)
 
     return rule
 
 
-def _hermite(count: int) -> Rule:
+def _hermite(likelihood: Symmetric, count: int) -> Rule:
     x, w = _HERMITE[count]
 
-    def rule(likelihood: Symmetric, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    def rule(mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
         d = mean[:, None] + np.sqrt(variance)[:, None] * x
-        return _bits(_felt(likelihood, d)) @ (w / w.sum())
+        return _bits(_answer_proba(likelihood, d)) @ (w / w.sum())
 
     return rule
 
 
 def _slices(n: int, size: int) -> list[slice]:
-    return [slice(i, i + size) for i in range(0, n, size)]  # none of nothing
+    return [slice(i, i + size) for i in range(0, n, size)]
 
 
 def _bits(proba: np.ndarray) -> np.ndarray:
@@ -282,18 +302,19 @@ def _bits(proba: np.ndarray) -> np.ndarray:
     return entr(proba).sum(axis=-1) / np.log(2.0)
 
 
-def _felt(likelihood: Symmetric, d: np.ndarray) -> np.ndarray:
-    """Probability of each answer at known differences; their absolute error is rounding."""
+def _answer_proba(likelihood: Symmetric, d: np.ndarray) -> np.ndarray:
+    """Probability of each answer at known differences."""
     below = ndtr if likelihood.link == "probit" else expit
     z = (likelihood.thresholds - d[..., None]) / likelihood.noise
     return np.diff(below(z), axis=-1, prepend=0.0, append=1.0)
 
 
-def _predicted(likelihood: Symmetric, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+def _mean_answer_proba(
+    likelihood: Symmetric, mean: np.ndarray, variance: np.ndarray
+) -> np.ndarray:
     """Probability of each answer at differences ~ N(mean, variance)."""
     if likelihood.link == "logit":
         return likelihood.proba(mean, variance)
-    z = (likelihood.thresholds - mean[:, None]) / np.sqrt(likelihood.noise**2 + variance)[
-        :, None
-    ]
+    total = np.sqrt(likelihood.noise**2 + variance)[:, None]
+    z = (likelihood.thresholds - mean[:, None]) / total
     return np.diff(ndtr(z), axis=-1, prepend=0.0, append=1.0)

@@ -1,4 +1,4 @@
-"""Whether further answers would still change the ranking."""
+"""Stopping rules: how certain the ranking is, from the joint posterior of utilities."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.special import ndtr
 
-from .gains import check_model
+from .gains import check_model, difference_variance
 
 __all__ = ["draws", "expected_rank_changes", "top_k_probability"]
 
-
-_ITEMS = 1000  # whose joint covariance is worked out
+_ITEMS = 1000  # whose joint covariance is computed
 
 
 def expected_rank_changes(model: Any, random_state: Any = None) -> float:
-    """Expected number of pairs of items whose true order is not the present one.
+    """Expected number of pairs of items in the wrong order, in the ranking by mean utility.
 
-    The expected Kendall distance from the ranking by mean utility to the true one. It needs no
-    draws: each pair is in the wrong order with a probability that the joint posterior tells.
-    Divided by n (n - 1) / 2 it is the pair error the model expects of itself.
+    This is the expected Kendall distance to the true ranking. It needs no draws: the joint
+    posterior gives the probability of each pair. Divided by n (n - 1) / 2 it is the pair error
+    that the model expects.
 
     Parameters
     ----------
     model : PreferenceGP
         Fitted.
     random_state : int, Generator or None, default=None
-        Draws 1000 items out of more, for which the rest is extrapolated.
+        Draws 1000 items out of more; the number is extrapolated from their pairs.
 
     Returns
     -------
     changes : float
+        From 0 to n (n - 1) / 4.
 
     Examples
     --------
@@ -50,10 +50,9 @@ def expected_rank_changes(model: Any, random_state: Any = None) -> float:
         items = np.random.default_rng(random_state).choice(n, _ITEMS, replace=False)
     mean, cov = model.posterior(items)
     i, j = np.triu_indices(len(items), 1)
-    own = np.diagonal(cov)
-    variance = np.maximum(own[i] + own[j] - cov[i, j] - cov[j, i], 0.0)
+    variance = difference_variance(cov, i, j)
     gap = np.abs(mean[i] - mean[j])
-    # Two items that are the same for the model have no order to be wrong about.
+    # Two items that are the same to the model have no wrong order.
     z = np.divide(gap, np.sqrt(variance), out=np.full(len(gap), np.inf), where=variance > 0)
     wrong = float(ndtr(-z).sum())
     return wrong * (n * (n - 1)) / (len(items) * (len(items) - 1))
@@ -73,13 +72,13 @@ def top_k_probability(
     n_samples : int, default=2000
         Draws of all utilities together; the standard error is at most 0.5 / sqrt(n_samples).
     random_state : int, Generator or None, default=None
-        None is a fresh start every time.
+        None is different every time.
 
     Returns
     -------
     probability : float
-        Of more than 1000 items, only those most likely to intrude are drawn, so that it may be
-        a little too large.
+        Of more than 1000 items, only those most likely to be among the best are drawn, so that
+        it may be slightly too large.
 
     Examples
     --------
@@ -99,26 +98,22 @@ def top_k_probability(
             f"k is {k!r}, but there are {n} items; it must be a whole number from 1 to {n - 1}."
         )
     if not (isinstance(n_samples, int | np.integer) and n_samples >= 1):
-        raise ValueError(f"n_samples is {n_samples!r}; it must be a whole number from 1 on.")
+        raise ValueError(f"n_samples is {n_samples!r}; it must be a whole number, 1 or more.")
     order = np.argsort(-mean, kind="stable")
     top, rest = order[:k], order[k:]
     if n > _ITEMS:
-        intruders = np.argsort(-(mean + 3.0 * std)[rest], kind="stable")
-        rest = rest[intruders[: max(_ITEMS - k, 1)]]
+        rivals = np.argsort(-(mean + 3.0 * std)[rest], kind="stable")
+        rest = rest[rivals[: max(_ITEMS - k, 1)]]
     mean, cov = model.posterior(np.concatenate([top, rest]))
     utilities = draws(mean, cov, n_samples, np.random.default_rng(random_state))
     return float(np.mean(utilities[:k].min(axis=0) > utilities[k:].max(axis=0)))
-
-
-# ----------------------------------------------------------------
-# Draws of utilities from their joint posterior.
 
 
 def draws(
     mean: np.ndarray, cov: np.ndarray, count: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Draws from N(mean, cov), a column each; cov may be singular."""
-    # With pivots, for items that are alike make the covariance singular.
+    # Cholesky with pivots: equal items make the covariance singular.
     factor, pivots, rank, _ = lapack.dpstrf(np.asarray(cov, order="F"), lower=1)
     half = np.empty((len(mean), rank))
     half[pivots - 1] = np.tril(factor)[:, :rank]

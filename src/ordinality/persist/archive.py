@@ -1,4 +1,4 @@
-"""The zip archive of a model file: opened, measured and read before anything is built."""
+"""The zip archive of a model file: sizes and headers are checked before anything is built."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ordinality._text import nested_deeper
 
 from .trust import ModelFileError
 
-__all__ = ["ABOUT", "SCHEMA", "check_arrays", "damaged", "members", "opened", "read_json"]
+__all__ = ["ABOUT", "SCHEMA", "check_arrays", "corrupt", "members", "opened", "read_json"]
 
 ABOUT, SCHEMA = "ordinality.json", "schema.json"
 
 # No member of a saved model packs better than this: schemas reach a factor of about 60.
 LARGEST_RATIO, UNSUSPICIOUS = 400, 2**24
 LARGEST_FILE, LARGEST_TEXT = 2**34, 2**28  # bytes once unpacked: all members; one of text
-# Of a schema; that of a pipeline with a table of encoders has 24. skops follows a schema by
-# calls, and how many of them fit on the stack differs from one Python to the next.
+# Levels of a schema; that of a pipeline with a table of encoders has 24. skops follows a schema
+# by recursion, and the depth that fits on the stack differs between versions of Python.
 DEEPEST = 200
 
 
@@ -45,7 +45,8 @@ def opened(file: BinaryIO, name: str) -> zipfile.ZipFile:
             )
     if len(set(names)) < len(names):
         raise ModelFileError(
-            f"{name} has two members of one name, which no saved model has; it was not opened."
+            f"{name} has two members of the same name, as no saved model has; it was not "
+            "opened."
         )
     _check_sizes(found, name)
     return archive
@@ -72,9 +73,9 @@ def read_json(archive: zipfile.ZipFile, member: str, name: str) -> dict[str, Any
     try:
         found = json.loads(archive.read(member))
     except Exception as error:  # zlib, encoding, encryption, recursion: the file is corrupt
-        raise damaged(name, error) from None
+        raise corrupt(name, error) from None
     if not isinstance(found, dict):
-        raise ModelFileError(f"{name} is corrupt: {member} holds no description of a model.")
+        raise ModelFileError(f"{name} is corrupt: {member} is not a JSON object.")
     if nested_deeper(found, DEEPEST):
         raise ModelFileError(
             f"{name} is not valid: {member} is nested too deeply, as no saved model is."
@@ -87,7 +88,7 @@ def members(archive: zipfile.ZipFile, name: str) -> dict[str, bytes]:
     try:
         return {each: archive.read(each) for each in archive.namelist() if each != ABOUT}
     except Exception as error:
-        raise damaged(name, error) from None
+        raise corrupt(name, error) from None
 
 
 def check_arrays(found: dict[str, bytes], name: str) -> None:
@@ -106,7 +107,7 @@ def check_arrays(found: dict[str, bytes], name: str) -> None:
             wanted = math.prod(shape) * dtype.itemsize
             sound = dtype.itemsize > 0 and not dtype.hasobject and min(shape, default=1) >= 0
         except Exception as error:
-            raise damaged(name, error) from None
+            raise corrupt(name, error) from None
         if not sound or wanted != len(content) - file.tell():
             raise ModelFileError(
                 f"{name} is corrupt: the header of {member} claims {shape} values of {dtype}, "
@@ -114,9 +115,9 @@ def check_arrays(found: dict[str, bytes], name: str) -> None:
             )
 
 
-def damaged(name: str, error: BaseException) -> ModelFileError:
-    """What to say of a file that cannot be read."""
+def corrupt(name: str, error: BaseException) -> ModelFileError:
+    """The error for a file that cannot be read."""
     return ModelFileError(
-        f"{name} is corrupt and cannot be read ({type(error).__name__}: {error}); copy it "
-        "again, or fit and save the model again."
+        f"{name} is truncated or corrupt ({type(error).__name__}: {error}); copy it again, or "
+        "fit and save the model again."
     )

@@ -1,4 +1,4 @@
-"""A small language for what an object of a model file must contain.
+"""Specifications of the contents of objects in a model file, and their checks.
 
 A specification is a function of a value and of the sizes known so far; it raises a
 `ContentError` with the reason if the value does not conform. Sizes have names: the first array
@@ -20,21 +20,96 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from . import sklearn_parts
-from .names import name_of
+from .names import type_name
 from .sklearn_parts import LARGEST, ContentError
 
 __all__ = [
-    "Layout", "Sizes", "anything", "arrays", "check_model", "check_object", "check_part",
-    "choice",
-    "count", "either", "equal", "every", "flag", "flags", "floats", "forget", "ints",
-    "labels", "number", "optional", "part", "random", "setting", "text", "theirs",
+    "ROUNDING", "TOLERANCE", "Layout", "Sizes", "anything", "arrays", "check_model",
+    "check_object", "check_part", "choice", "count", "either", "equal", "every", "flag",
+    "floats", "forget", "ints", "labels", "number", "optional", "part", "random", "theirs",
 ]  # fmt: skip
 
 Sizes = dict[str, int]
 Spec = Callable[[Any, Sizes], None]
 Layout = Mapping[str, Any]
 
+ROUNDING = 1e-9  # share that a sum of a million float64 may lose: 1e6 eps = 2e-10
+# Share by which two computations of one number may differ: eps times a condition of 1e9.
+TOLERANCE = 1e-6
+
 _DIMENSION = re.compile(r"([a-zA-Z]\w*)([+-]\d+)?$")
+
+
+def check_model(model: Any) -> None:
+    """Check an estimator of ours, or a pipeline of parts of scikit-learn that ends in one."""
+    if not isinstance(model, Pipeline):
+        check_object(model, {})
+        return
+    sklearn_parts.check_pipeline(model)
+    for name, step in model.steps:
+        try:
+            if isinstance(step, Pipeline) or type_name(step) is not None:
+                check_model(step)
+            elif not isinstance(step, str):
+                sklearn_parts.check_estimator(step, math.inf)
+        except ContentError as wrong:
+            raise wrong.inside(f"step {name!r}") from None
+
+
+def check_object(value: Any, sizes: Sizes) -> None:
+    """Check the attributes of an object of ours, in the order of its layout.
+
+    A layout maps attribute names to specifications. A name that ends in ``?`` may be missing.
+    ``"also"`` is a function of the object that returns whether its parts fit together; it runs
+    when each part is known to conform.
+    """
+    from .layouts import LAYOUTS
+
+    name = type_name(value)
+    assert name is not None
+    layout = LAYOUTS[name]
+    also = layout.get("also")
+    specs = {name: spec for name, spec in layout.items() if name != "also"}
+    if isinstance(value, BaseEstimator):
+        parameters = inspect.signature(type(value)).parameters
+        specs = {**{name: anything for name in parameters if name not in specs}, **specs}
+    for name, parameter in inspect.signature(type(value)).parameters.items():
+        if parameter.default is not inspect.Parameter.empty:  # it may be newer than the file
+            vars(value).setdefault(name, parameter.default)
+    _check_names(vars(value), specs)
+    for name, spec in specs.items():
+        name = name.removesuffix("?")
+        if name not in vars(value):
+            continue
+        try:
+            spec(vars(value)[name], sizes)
+        except ContentError as wrong:
+            raise wrong.inside(f"{type(value).__name__}.{name}") from None
+        if spec is forget:
+            del vars(value)[name]
+    if also is not None and not also(value):
+        raise ContentError(f"{type(value).__name__}: its parts do not fit together")
+
+
+def check_part(value: Any) -> None:
+    """Check an object of ours inside a part of scikit-learn, fitted or not."""
+    parameters = inspect.signature(type(value)).parameters
+    if isinstance(value, BaseEstimator) and vars(value).keys() == parameters.keys():
+        sklearn_parts.check_plain(vars(value))  # not fitted
+    else:
+        check_object(value, {})
+
+
+def _check_names(found: Mapping[str, Any], specs: Layout) -> None:
+    for name in found:
+        if name not in specs and f"{name}?" not in specs:
+            raise ContentError(f"has an attribute {name!r}, which is not known")
+    for name in specs:
+        if not name.endswith("?") and name not in found:
+            raise ContentError(f"has no attribute {name!r}")
+
+
+# ---------------------------------------------------------------- sizes
 
 
 def _agree(dimension: str | int, found: int, sizes: Sizes) -> None:
@@ -93,7 +168,7 @@ def floats(
     ``infinite`` lifts the bounds; ``increasing`` concerns the last axis, equal neighbours
     allowed; ``proba`` asks rows to sum to one.
     """
-    low, high = (0.0, 1.0 + 1e-9) if proba else (low, high)  # a sum of K roundings
+    low, high = (0.0, 1.0 + ROUNDING) if proba else (low, high)
 
     def check(value: Any, sizes: Sizes) -> None:
         _array(value, "f", shape, sizes)
@@ -106,7 +181,7 @@ def floats(
         # Not np.diff: the difference of two infinities is not a number.
         if increasing and np.any(value[..., 1:] < value[..., :-1]):
             raise ContentError("is not increasing")
-        if proba and not np.allclose(value.sum(axis=-1), 1.0, atol=1e-6):
+        if proba and not np.allclose(value.sum(axis=-1), 1.0, atol=TOLERANCE):
             raise ContentError("holds rows that do not sum to one")
 
     return check
@@ -129,11 +204,6 @@ def ints(*shape: str | int, low: float | None = None, high: str | float | None =
             raise ContentError(f"holds {value[outside].flat[0]}, outside of {low} to {top}")
 
     return check
-
-
-def flags(*shape: str | int) -> Spec:
-    """An array of booleans."""
-    return lambda value, sizes: _array(value, "b", shape, sizes)
 
 
 def labels(size: str) -> Spec:
@@ -196,12 +266,6 @@ def flag(value: Any, sizes: Sizes) -> None:
     """True or False."""
     if type(value) is not bool and not isinstance(value, np.bool_):
         raise ContentError(f"is {value!r:.40} where True or False was expected")
-
-
-def text(value: Any, sizes: Sizes) -> None:
-    """Text."""
-    if type(value) is not str:
-        raise ContentError(f"is a {type(value).__name__} where text was expected")
 
 
 def choice(*words: Any) -> Spec:
@@ -270,8 +334,7 @@ def part(*names: str, **shared: str) -> Spec:
     """
 
     def check(value: Any, sizes: Sizes) -> None:
-        name = name_of(*_place(value))
-        if name is None or name.partition("@")[0] not in names:
+        if type_name(value) not in names:
             raise ContentError(f"is a {type(value).__name__}; expected {' or '.join(names)}")
         inner = {mine: sizes[its] for mine, its in shared.items() if its in sizes}
         check_object(value, inner)
@@ -287,94 +350,13 @@ def theirs(size: str) -> Spec:
     return lambda value, sizes: sklearn_parts.check_estimator(value, sizes[size])
 
 
-def setting(value: Any, sizes: Sizes) -> None:
-    """A constructor parameter: plain data, a kernel, or an estimator that is not fitted."""
-    sklearn_parts.check_plain(value)
-
-
 def forget(value: Any, sizes: Sizes) -> None:
     """A cached value, which is deleted, for it can be computed again."""
 
 
 def anything(value: Any, sizes: Sizes) -> None:
-    """Plain data, for information only."""
+    """Plain data, a kernel, or an estimator that is not fitted; for information only."""
     sklearn_parts.check_plain(value)
-
-
-# ---------------------------------------------------------------- objects
-
-
-def check_object(value: Any, sizes: Sizes) -> None:
-    """Check the attributes of an object of ours, in the order of its layout.
-
-    A layout maps attribute names to specifications. A name that ends in ``?`` may be missing.
-    ``"also"`` is a function of the object that returns whether its parts fit together; it runs
-    when each part is known to conform.
-    """
-    from .layouts import LAYOUTS
-
-    stable = name_of(*_place(value))
-    assert stable is not None
-    layout = LAYOUTS[stable.partition("@")[0]]
-    also = layout.get("also")
-    specs = {name: spec for name, spec in layout.items() if name != "also"}
-    if isinstance(value, BaseEstimator):
-        parameters = inspect.signature(type(value)).parameters
-        specs = {**{name: setting for name in parameters if name not in specs}, **specs}
-    for name, parameter in inspect.signature(type(value)).parameters.items():
-        if parameter.default is not inspect.Parameter.empty:  # it may be newer than the file
-            vars(value).setdefault(name, parameter.default)
-    _check_names(vars(value), specs)
-    for name, spec in specs.items():
-        name = name.removesuffix("?")
-        if name not in vars(value):
-            continue
-        try:
-            spec(vars(value)[name], sizes)
-        except ContentError as wrong:
-            raise wrong.inside(f"{type(value).__name__}.{name}") from None
-        if spec is forget:
-            del vars(value)[name]
-    if also is not None and not also(value):
-        raise ContentError(f"{type(value).__name__}: its parts do not fit together")
-
-
-def check_part(value: Any) -> None:
-    """Check an object of ours inside a part of scikit-learn, fitted or not."""
-    parameters = inspect.signature(type(value)).parameters
-    if isinstance(value, BaseEstimator) and vars(value).keys() == parameters.keys():
-        sklearn_parts.check_plain(vars(value))  # not fitted
-    else:
-        check_object(value, {})
-
-
-def check_model(model: Any) -> None:
-    """Check an estimator of ours, or a pipeline of parts of scikit-learn that ends in one."""
-    if not isinstance(model, Pipeline):
-        check_object(model, {})
-        return
-    sklearn_parts.check_pipeline(model)
-    for name, step in model.steps:
-        try:
-            if isinstance(step, Pipeline) or name_of(*_place(step)) is not None:
-                check_model(step)
-            elif not isinstance(step, str):
-                sklearn_parts.check_estimator(step, math.inf)
-        except ContentError as wrong:
-            raise wrong.inside(f"step {name!r}") from None
-
-
-def _place(value: Any) -> tuple[str, str]:
-    return type(value).__module__, type(value).__qualname__
-
-
-def _check_names(found: Mapping[str, Any], specs: Layout) -> None:
-    for name in found:
-        if name not in specs and f"{name}?" not in specs:
-            raise ContentError(f"has an attribute {name!r}, which is not known")
-    for name in specs:
-        if not name.endswith("?") and name not in found:
-            raise ContentError(f"has no attribute {name!r}")
 
 
 def equal(*values: Any) -> bool:
@@ -383,6 +365,6 @@ def equal(*values: Any) -> bool:
     if first.dtype.kind != "f":
         return all(np.array_equal(first, other) for other in rest)
     return all(
-        first.shape == other.shape and np.allclose(first, other, rtol=1e-6, equal_nan=True)
+        first.shape == other.shape and np.allclose(first, other, rtol=TOLERANCE, equal_nan=True)
         for other in rest
     )

@@ -2,8 +2,9 @@
 
 Sizes: ``d`` features, ``K`` levels, ``n`` inputs learnt from, ``m`` observations, ``L`` labels
 that are ranked, ``T`` rounds, ``s`` support vectors, ``i`` items, ``p`` columns of the kernel's
-inputs, ``t`` free parameters. Parameters of estimators that are not listed may be any plain
-data: fitted models do not use them, and `fit` checks them.
+inputs, ``t`` free parameters. Bounds: 1e-150 where a square of the inverse must be finite,
+1e-300 and 1e300 where only the number itself and its inverse must. Parameters of estimators
+that are not listed may be any plain data: fitted models do not use them, and `fit` checks them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from ordinality.gp.design import Direct
 from ordinality.gp.posterior.contrasts import Labels
 
 from .contents import (
+    ROUNDING,
+    TOLERANCE,
     Layout,
     anything,
     arrays,
@@ -110,7 +113,7 @@ def _is_symmetric(A: np.ndarray) -> bool:
     if A.shape[0] != A.shape[1]:
         return False
     largest = np.max(np.abs(A), initial=0.0)
-    return bool(np.max(np.abs(A - A.T), initial=0.0) <= 1e-6 * largest)
+    return bool(np.max(np.abs(A - A.T), initial=0.0) <= TOLERANCE * largest)
 
 
 def _covers(problem: Any) -> bool:
@@ -142,7 +145,7 @@ def _explains(predictor: Any) -> bool:
     """Whether G looks like an explained covariance: symmetric, no negative variances."""
     G = predictor.G
     return equal(G, G.T) and bool(
-        np.all(np.diagonal(G) >= -1e-9 * np.max(np.abs(G), initial=0))
+        np.all(np.diagonal(G) >= -ROUNDING * np.max(np.abs(G), initial=0))
     )
 
 

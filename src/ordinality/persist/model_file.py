@@ -3,8 +3,8 @@
 The file is a zip archive as skops writes it, arrays and a schema, with two changes. Types of
 ours have stable names (`names`), and ``ordinality.json`` describes the model, which `metadata`
 reads without building anything. `load` checks the archive (`archive`), the types (`trust`), the
-contents (`contents`, `layouts`, `foreign`) and then asks the model about two rows (`smoke`).
-`save` makes the same checks. docs/model-files.md describes the format.
+contents (`contents`, `layouts`, `sklearn_parts`) and then the predictions for two rows
+(`trial`). `save` makes the same checks. docs/model-files.md describes the format.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from ordinality import __version__, estimators
 from ordinality._files import put
 
-from .archive import ABOUT, SCHEMA, check_arrays, damaged, members, opened, read_json
+from .archive import ABOUT, SCHEMA, check_arrays, corrupt, members, opened, read_json
 from .contents import check_model
 from .names import trusted_types
 from .sklearn_parts import ContentError, check_trees
@@ -36,7 +36,6 @@ from .trial import check_answers
 from .trust import LOADERS, ModelFileError, from_stable_names, to_stable_names
 
 __all__ = ["load", "metadata", "save"]
-
 
 FORMAT = 2  # of model files; raised when an older reader would misunderstand a new file
 
@@ -55,10 +54,9 @@ def save(
     model : estimator or Pipeline
         A fitted estimator of this package, or a scikit-learn ``Pipeline`` that ends in one.
     path : str or path
-        The file; its name ends in ``.skops``.
+        Name of the file; it ends in ``.skops``.
     summary : mapping, default=None
-        Further values for `metadata`: scores, counts, the table's name. JSON must be able to
-        write them.
+        Further values for `metadata`: scores, counts, the table's name; as JSON can hold them.
     force : bool, default=False
         Whether a file of that name may be replaced.
 
@@ -97,6 +95,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : str or path
+        Name of the file.
 
     Returns
     -------
@@ -123,7 +122,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     _ = file.write_bytes(b"cos\nsystem\n(S'ls'\ntR.")
     ...     persist.load(file)
     Traceback (most recent call last):
-    ordinality.persist.trust.ModelFileError: pickle.skops is not a model file: ...
+    ordinality.persist.ModelFileError: pickle.skops is not a model file: ...
     """
     path = Path(path)
     # Read at once: what is checked is what is built, even if the file changes meanwhile.
@@ -144,12 +143,13 @@ def metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
     Parameters
     ----------
     path : str or path
+        Name of the file.
 
     Returns
     -------
     dict
         ``format``; ``versions`` of the packages that wrote it; ``model``, the name of the
-        estimator, and ``steps``, those of the pipeline it stands in; ``levels`` in order and
+        estimator, and ``steps``, those of its pipeline; ``levels`` in order and
         ``feature_names`` where there are any (else None); ``n_features``; ``created``, in UTC;
         ``summary`` as it was given to `save`.
 
@@ -223,10 +223,10 @@ def _packed(model: Any, about: dict[str, Any]) -> bytes:
 
     try:
         packed = skops.io.dumps(model)
-    except Exception as error:  # a foreign part that cannot be taken apart
+    except Exception as error:  # a part of another package that skops cannot store
         raise ModelFileError(
-            f"this model has a part that no model file can hold ({error}); use parts of "
-            "scikit-learn instead."
+            f"this model has a part that cannot be stored in a model file ({error}); use parts "
+            "of scikit-learn instead."
         ) from error
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         found = {name: archive.read(name) for name in archive.namelist()}
@@ -234,7 +234,7 @@ def _packed(model: Any, about: dict[str, Any]) -> bytes:
     found[SCHEMA] = json.dumps(schema).encode()
     _built(found, schema, "the model")
     buffer = io.BytesIO()
-    # Level 1: covariances hardly pack, and schemas pack well at any level.
+    # Level 1: covariances hardly compress, and schemas compress well at any level.
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, content in found.items():
             archive.writestr(name, content)
@@ -255,7 +255,9 @@ def _about(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
             + ("fit and save the model again." if older else "update ordinality.")
         )
     if not isinstance(about.get("versions"), dict):
-        raise ModelFileError(f"{name} is corrupt: {ABOUT} does not say what wrote it.")
+        raise ModelFileError(
+            f"{name} is corrupt: {ABOUT} does not say which versions wrote it."
+        )
     return about
 
 
@@ -264,7 +266,7 @@ def _compare_versions(about: dict[str, Any], name: str) -> None:
     if wrote.split(".")[:2] != here.split(".")[:2]:
         warnings.warn(
             f"{name} was written with scikit-learn {wrote} and is read with {here}: its "
-            f"preprocessing may behave otherwise. Install scikit-learn {wrote}, or fit and "
+            f"preprocessing may behave differently. Install scikit-learn {wrote}, or fit and "
             "save the model again.",
             UserWarning,
             stacklevel=3,
@@ -272,7 +274,7 @@ def _compare_versions(about: dict[str, Any], name: str) -> None:
 
 
 def _compare_descriptions(about: dict[str, Any], model: Any, name: str) -> None:
-    """Refuse a model other than the one that the file describes, such as one without a step."""
+    """Refuse a model other than the described one, such as a pipeline that lacks a step."""
     actual = json.loads(json.dumps(_description(model, None), default=_plain))
     for key in ("model", "steps", "levels", "feature_names", "n_features"):
         if about.get(key) != actual[key]:
@@ -309,7 +311,7 @@ def _built(found: dict[str, bytes], schema: dict[str, Any], name: str) -> Any:
     except ContentError as wrong:
         raise ModelFileError(f"{name} is not valid: {wrong}.") from None
     except Exception as error:  # parts of the right types that do not make a model
-        raise damaged(name, error) from None
+        raise corrupt(name, error) from None
     return model
 
 

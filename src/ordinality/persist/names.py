@@ -7,12 +7,11 @@ raised when the attributes of the type change so that files of the old version m
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
-__all__ = ["OURS", "PACKAGE", "THEIRS", "name_of", "place_of", "trusted_types", "type_of"]
+__all__ = ["OURS", "PACKAGE", "THEIRS", "name_of", "trusted_types", "type_name"]
 
-PACKAGE = "ordinality"  # stands as the module of every type of ours in a schema
+PACKAGE = "ordinality"  # the module of every type of ours in a schema
 
 # Where each type of ours lives today. All are of version 1.
 _PLACES = """
@@ -69,8 +68,9 @@ OURS = _places()
 _NAMES = {place: name for name, place in OURS.items()}
 
 # Types of scikit-learn that a file may hold: those whose prediction is Python and NumPy, which
-# check every index, and those with compiled loops whose arrays `foreign` checks (trees, SVR,
-# OneHotEncoder). Nearest neighbours, histogram boosting, SVC and text vectorisers are not here.
+# check every index, and those with compiled loops whose arrays `sklearn_parts` checks (trees,
+# SVR, OneHotEncoder). Nearest neighbours, histogram boosting, SVC and text vectorisers are not
+# among them.
 _ESTIMATORS = """
     compose._column_transformer: ColumnTransformer make_column_selector
     compose._target: TransformedTargetRegressor
@@ -146,20 +146,14 @@ THEIRS = _listed(_ESTIMATORS) | _listed(_PARTS)
 
 
 def name_of(module: str, qualified: str) -> str | None:
-    """Stable name of a type of ours; None for any other."""
+    """Stable name of a type of ours, such as ``OrdinalGP@1``; None for any other."""
     return _NAMES.get((module, qualified))
 
 
-def place_of(name: str) -> tuple[str, str] | None:
-    """Module and class of a stable name; None if there is no such name."""
-    return OURS.get(name)
-
-
-def type_of(name: str) -> type[Any]:
-    """The class of a stable name."""
-    module, qualified = OURS[name]
-    found: type[Any] = getattr(import_module(module), qualified)
-    return found
+def type_name(value: Any) -> str | None:
+    """Stable name, without version, of the type of an object; None if it is not ours."""
+    name = name_of(type(value).__module__, type(value).__qualname__)
+    return None if name is None else name.partition("@")[0]
 
 
 def trusted_types() -> list[str]:

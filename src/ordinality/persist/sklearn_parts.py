@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.tree import BaseDecisionTree, DecisionTreeRegressor
 
-from .names import THEIRS, name_of
+from .names import THEIRS, type_name
 from .trust import nodes, plain_value
 
 __all__ = [
@@ -31,28 +31,18 @@ __all__ = [
     "check_trees",
 ]
 
-
 _SCALARS = (type(None), bool, int, float, str, np.generic)
-
-
 _RANDOM = (np.random.Generator, np.random.RandomState)
-
-
 _TYPES = (bool, int, float, str, object)
-
+_COMPILED = ("sklearn.tree._tree", "_loss", "sklearn._loss._loss")
 
 # NaN stands for a missing value in the first two; the others are for information, or have
 # infinite ends. Elsewhere a fitted number is finite.
 _MAY_BE_MISSING = ("categories_", "statistics_")
-
-
 _MAY_BE_ANYTHING = ("bin_edges_", "pvalues_", "scores_")
-
 
 # Coefficients of a fitted model stay far below; beyond it squares overflow.
 LARGEST = 1e150
-
-
 _DIVISORS = ("length_scale", "periodicity", "scale_")
 
 
@@ -108,9 +98,9 @@ def check_pipeline(pipeline: Pipeline) -> None:
 
 
 def check_trees(schema: dict[str, Any], members: dict[str, bytes]) -> None:
-    """Refuse trees whose arrays are not those that they announce, before they are built.
+    """Refuse trees whose arrays do not have the stated sizes, before they are built.
 
-    The compiled constructor of a tree copies its arrays without a look at their sizes.
+    The compiled constructor of a tree copies its arrays without a check of their sizes.
     """
     for node in nodes(schema):
         if node["__loader__"] == "TreeNode":
@@ -119,7 +109,7 @@ def check_trees(schema: dict[str, Any], members: dict[str, bytes]) -> None:
             except (KeyError, IndexError, TypeError, ValueError):
                 sound = False
             if not sound:
-                raise ContentError("holds a tree whose arrays are not those of a tree")
+                raise ContentError("holds a tree whose arrays are not valid")
 
 
 def _is_tree(node: dict[str, Any], members: dict[str, bytes]) -> bool:
@@ -153,15 +143,11 @@ def _is_tree(node: dict[str, Any], members: dict[str, bytes]) -> bool:
 
 @functools.cache
 def _node_type() -> np.dtype[Any]:
-    """What scikit-learn calls a node, taken from a tree of one node."""
+    """The dtype of a node in scikit-learn, taken from a tree of one node."""
     found: np.dtype[Any] = (
         DecisionTreeRegressor().fit([[0.0]], [0.0]).tree_.__getstate__()["nodes"].dtype
     )
     return found
-
-
-def _is_ours(value: Any) -> bool:
-    return name_of(type(value).__module__, type(value).__qualname__) is not None
 
 
 def _qualified(value: Any) -> str:
@@ -183,27 +169,27 @@ def _walk(value: Any, width: float) -> Iterator[tuple[str, Any, float]]:
             inside = [(name, entry) for entry in part]
         elif type(part) is np.ndarray:
             inside = [(name, entry) for entry in part.flat] if part.dtype.kind == "O" else []
-        elif isinstance(part, type) or _is_ours(part):
+        elif isinstance(part, type) or type_name(part) is not None:
             inside = []
         else:
             inside = list(getattr(part, "__dict__", {}).items())
             columns = _width(part, dict(inside), columns)
         yield name, part, columns
         for key, entry in inside:
-            # What is put on top of a stack has inputs of its own.
+            # The final estimator of a stack has other inputs.
             waiting.append((key, entry, math.inf if key == "final_estimator_" else columns))
 
 
 def _width(part: Any, inside: dict[str, Any], columns: float) -> float:
     """Features that an estimator is given."""
     if isinstance(part, Pipeline):
-        return math.inf  # each step has inputs of its own
+        return math.inf  # each step has other inputs
     own = inside.get("n_features_in_", columns)
     if type(own) is not int and not isinstance(own, np.integer) and own is not columns:
         raise ContentError(f"has n_features_in_ = {own!r:.40}", type(part).__name__)
     if "estimators_" in inside and not hasattr(part, "n_features_in_"):
-        raise ContentError("does not know its number of features", type(part).__name__)
-    # Forests do not count the features again for their trees, so that the fewer decide.
+        raise ContentError("has no number of features", type(part).__name__)
+    # Forests do not check the number of features again for their trees: the smaller decides.
     return float(min(columns, own) if isinstance(part, BaseDecisionTree) else own)
 
 
@@ -216,10 +202,8 @@ def _check_part(part: Any) -> None:
     if isinstance(part, type):
         if part in _TYPES or issubclass(part, np.generic):
             return
-    elif _is_ours(part):
-        from .contents import (
-            check_part,  # which checks parts of ours, and these parts of theirs
-        )
+    elif type_name(part) is not None:
+        from .contents import check_part  # here, for the two modules call each other
 
         check_part(part)
         return
@@ -229,9 +213,6 @@ def _check_part(part: Any) -> None:
                 raise ContentError(f"has an attribute {name!r}, which hides a method")
         return
     raise ContentError(f"holds a {type(part).__name__}, which is not plain data")
-
-
-_COMPILED = ("sklearn.tree._tree", "_loss", "sklearn._loss._loss")
 
 
 def _is_method(found: Any) -> bool:
@@ -258,15 +239,15 @@ def _check_divisor(name: str, value: Any) -> None:
 
 
 def _tree(tree: Any, width: float) -> None:
-    """Nodes that lead onwards within the tree, and features within the row."""
+    """Children that come later in the tree, and features within the row."""
     left, right, feature = tree.children_left, tree.children_right, tree.feature
     node = np.arange(len(left))
     inner = left != -1
-    # Children come after their parents, so that every way through the tree has an end.
+    # Children come after their parents, so that every path through the tree ends.
     onward = (left > node) & (right > node) & (left < len(node)) & (right < len(node))
     within = (feature >= 0) & (feature < min(width, tree.n_features))
     if not math.isfinite(width):
-        raise ContentError("does not know its number of features")
+        raise ContentError("has no number of features")
     if not len(node) or np.any(inner & ~(onward & within)):
         raise ContentError("points outside of its nodes or features")
     if len(tree.value) != len(node) or not np.all(np.isfinite(tree.value)):
@@ -274,7 +255,7 @@ def _tree(tree: Any, width: float) -> None:
 
 
 def _gradient_boosting(model: Any, width: float) -> None:
-    """One tree in each round, which a compiled loop takes for granted."""
+    """One tree in each round, which a compiled loop assumes."""
     trees = getattr(model, "estimators_", None)
     if trees is None:
         return  # not fitted
@@ -286,7 +267,7 @@ def _gradient_boosting(model: Any, width: float) -> None:
 
 
 def _support_vectors(model: Any, width: float) -> None:
-    """Arrays of one length, in the types and the order of memory that libsvm reads."""
+    """Arrays of one length, in the types and the memory layout that libsvm reads."""
     if not hasattr(model, "support_vectors_"):
         return  # not fitted
     vectors = model.support_vectors_
@@ -309,18 +290,18 @@ def _support_vectors(model: Any, width: float) -> None:
         if type(array) is not np.ndarray or array.shape != shape or array.dtype != dtype:
             raise ContentError(f"is not an array of {dtype.__name__} of shape {shape}", name)
         if not array.flags.c_contiguous or not np.all(np.isfinite(array)):
-            raise ContentError("is not finite, or is in another order of memory", name)
+            raise ContentError("is not finite, or not contiguous in memory", name)
     if model._n_support[0] != s or np.any(model.support_ < 0):
-        raise ContentError("has another number of support vectors than it says")
+        raise ContentError("does not have the number of support vectors that it states")
     if model._sparse is not False or model.kernel not in ("linear", "poly", "rbf", "sigmoid"):
-        raise ContentError("is sparse, or has a kernel of its own; neither can be stored")
+        raise ContentError("is sparse or has a custom kernel; neither can be stored")
     for name in ("degree", "coef0", "_gamma", "cache_size"):
         if not isinstance(getattr(model, name), int | float | np.number):
             raise ContentError("is not a number", name)
 
 
 def _one_hot(encoder: Any, width: float) -> None:
-    """Columns for every category that is left, since the sparse matrix is not checked."""
+    """Columns for every category that is kept, since the sparse matrix is not checked."""
     columns = getattr(encoder, "_n_features_outs", None)
     if columns is None:
         return  # not fitted
@@ -331,12 +312,12 @@ def _one_hot(encoder: Any, width: float) -> None:
         group = None if groups is None else groups[i]
         if group is not None:
             if len(group) != total or np.min(group) < 0:
-                raise ContentError("groups other categories than there are")
+                raise ContentError("groups categories that do not exist")
             kept[i] = int(np.max(group)) + 1
         drop = None if dropped is None else dropped[i]
         if drop is not None:
             if not 0 <= drop < kept[i]:
-                raise ContentError("drops a category that there is not")
+                raise ContentError("drops a category that does not exist")
             kept[i] -= 1
     if list(columns) != kept or len(kept) != encoder.n_features_in_:
         raise ContentError("has another number of columns than of categories")

@@ -1,7 +1,7 @@
-"""A short trial of a loaded model: it must answer rows of the right width in the right shape.
+"""Trial predictions of a loaded model: rows of the right width, answers of the right shape.
 
-It runs after every array has been checked, so that it is safe. It finds what a check of each
-part alone does not: a transformer that hands on another number of columns, a regressor with
+The trial runs after every array has been checked, so that it is safe. It finds what a check of
+each part alone does not: a transformer with another number of output columns, a regressor with
 two outputs.
 """
 
@@ -14,29 +14,30 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
+from .contents import TOLERANCE
 from .sklearn_parts import ContentError
 
 __all__ = ["check_answers"]
 
 
 def check_answers(model: Any) -> None:
-    """Ask a model of ours, or a pipeline that ends in one, about two rows and about one.
+    """Check predictions for two rows and for one, of a model or a pipeline that ends in one.
 
-    Two numbers of rows: an array of two rows would stretch to fit an answer of two.
+    Two numbers of rows, since an array of two rows would broadcast to an answer of two.
     """
     last = model
     while isinstance(last, Pipeline):
         last = last.steps[-1][1]
     rows = _rows(model, last)
-    if rows is None:  # named columns, and no pandas: at least the last step can be asked
+    if rows is None:  # named columns, and no pandas: at least the last step can be tried
         model, rows = last, _sample(last)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        _ask(model, last, rows)
-        _ask(model, last, rows[:1])
+        _try(model, last, rows)
+        _try(model, last, rows[:1])
 
 
-def _ask(model: Any, last: Any, rows: Any) -> None:
+def _try(model: Any, last: Any, rows: Any) -> None:
     n = len(rows)
     if hasattr(last, "transform"):
         _expect(model.transform(rows), (n, last.n_features_in_))
@@ -46,7 +47,7 @@ def _ask(model: Any, last: Any, rows: Any) -> None:
     _expect(model.predict(rows), (n, labels) if ranks_labels else (n,))
     if hasattr(model, "predict_proba"):
         proba = _expect(model.predict_proba(rows), (n, labels))
-        if not np.allclose(proba.sum(axis=1), 1.0, atol=1e-6):
+        if not np.allclose(proba.sum(axis=1), 1.0, atol=TOLERANCE):
             raise ContentError("gives probabilities that do not sum to one")
     if model is last and ranks_labels:
         _expect(model.scores(rows), (n, labels))

@@ -4,7 +4,7 @@ A pickle is a program, and opening one runs it. skops takes a model apart into a
 schema instead; the schema names the type of every part and how it is built. The schema is
 checked here before anything is built. Every way of building must be on a short list of those
 that call nothing of the file's choosing, and every type must be on the list for that way.
-What the parts contain is checked afterwards, in `contents` and `foreign`.
+What the parts contain is checked afterwards, in `contents` and `sklearn_parts`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 import scipy.special
 
-from .names import PACKAGE, THEIRS, name_of, place_of
+from .names import OURS, PACKAGE, THEIRS, name_of
 
 __all__ = [
     "LOADERS",
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 PROTOCOL = 2  # of skops: the one that it writes
-LARGEST_POOL = 64  # words that seed a random generator; NumPy takes 4 unless told otherwise
+LARGEST_POOL = 64  # words that seed a random generator; 4 by default in NumPy
 
 _NUMBERS = "bool bool_ float32 float64 int8 int16 int32 int64 str_ uint8 uint16 uint32 uint64"
 _LOSSES = """
@@ -64,7 +64,16 @@ LOADERS: dict[str, frozenset[str] | None] = {
 
 
 class ModelFileError(ValueError):
-    """A file that is not a valid model file, or a model that cannot be stored in one."""
+    """A file that is not a valid model file, or a model that cannot be stored in one.
+
+    Examples
+    --------
+    >>> from ordinality import persist
+    >>> issubclass(persist.ModelFileError, ValueError)
+    True
+    """
+
+    __module__ = "ordinality.persist"  # where users import it from, and tracebacks name it
 
 
 def to_stable_names(schema: dict[str, Any]) -> dict[str, Any]:
@@ -89,7 +98,7 @@ def from_stable_names(schema: dict[str, Any], file: str) -> dict[str, Any]:
     for node in nodes(schema):
         module, name = node.get("__module__"), node.get("__class__")
         loader = node["__loader__"]
-        place = place_of(str(name)) if module == PACKAGE and loader == "ObjectNode" else None
+        place = OURS.get(str(name)) if module == PACKAGE and loader == "ObjectNode" else None
         if place is not None:
             node["__module__"], node["__class__"] = place
         elif not _is_listed(f"{module}.{name}", loader):

@@ -1,31 +1,30 @@
-"""Where along a feature each level is likely: bands that add up to one."""
+"""Partial dependence of the level probabilities on a feature, as stacked bands."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from .model_inputs import (
     column,
     column_number,
-    level_proba,
     levels_of,
     names_in,
-    repeated,
+    partial_dependence,
     row,
     thinned,
     typical,
 )
-from .palette import axes, level_legend, name_ticks, plain, shades, tidy
+from .palette import Display, axes, level_legend, name_ticks, plain, shades, tidy
 
 __all__ = ["LevelProbabilityDisplay"]
 
 ROWS = 200  # to average over: more change an average of probabilities by a pixel or two
 
 
-class LevelProbabilityDisplay:
+class LevelProbabilityDisplay(Display):
     """Predicted distribution of the levels along one feature.
 
     Parameters
@@ -37,12 +36,9 @@ class LevelProbabilityDisplay:
     levels : sequence of length K
         Labels in order, lowest first.
     feature_name : str, default="feature"
+        Label of the axis.
     deciles : array-like, default=None
-        Where tenths of the data lie; drawn as ticks, since a model knows little beyond them.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib axes and figure, once drawn.
+        Deciles of the data, drawn as ticks; beyond them a model has little data.
 
     Examples
     --------
@@ -88,26 +84,27 @@ class LevelProbabilityDisplay:
         grid_resolution: int = 60,
         ax: Any = None,
         **kwargs: Any,
-    ) -> LevelProbabilityDisplay:
-        """Ask a fitted model, with the feature moved along and the others held.
+    ) -> Self:
+        """Compute the probabilities of a fitted model, with one feature set to each value.
 
         Parameters
         ----------
         estimator : estimator or Pipeline
             Fitted, with probabilities.
         X : array-like or frame of shape (n, d)
-            Rows that say where the data lie.
+            Rows to average over, and to take the range of the feature from.
         feature : int or str
             Place (from 0) or name of a column of `X`.
         others : "average", "typical" or int, default="average"
-            What the other columns are: as they stand in each row, averaged over rows (partial
-            dependence; of many rows, 200); those of one typical row (medians, commonest
-            categories); or those of the row of that number.
+            The other columns: as in each row, averaged over rows (partial dependence; of many
+            rows, 200); those of one typical row (medians, commonest categories); or those of
+            the row of that number.
         grid_resolution : int, default=60
-            Number of values of a numerical feature; one of two values is shown at these.
+            Number of values of a numerical feature; a feature of two values is shown at these.
         ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
         **kwargs
-            Passed on to `plot`.
+            Passed to `plot`.
 
         Returns
         -------
@@ -117,9 +114,7 @@ class LevelProbabilityDisplay:
         j = column_number(names, feature)
         cells = column(X, j)
         values = _grid(cells, grid_resolution)
-        rows = repeated(_rows(X, others), {j: values.tolist()})
-        proba = level_proba(estimator, rows, cls.__name__)
-        proba = proba.reshape(len(values), -1, proba.shape[1]).mean(axis=1)
+        proba = partial_dependence(estimator, _rows(X, others), j, values.tolist())
         deciles = None
         if cells.dtype == np.float64 and len(values) > 2:
             deciles = np.nanquantile(cells, np.linspace(0.1, 0.9, 9))
@@ -139,28 +134,48 @@ class LevelProbabilityDisplay:
         feature_name: str = "feature",
         ax: Any = None,
         **kwargs: Any,
-    ) -> LevelProbabilityDisplay:
-        """Draw probabilities that were found elsewhere; numbers are put in order first."""
+    ) -> Self:
+        """Draw probabilities that were computed elsewhere; numbers are sorted first.
+
+        Parameters
+        ----------
+        values : array-like of shape (g,)
+            Values of the feature: numbers, or names of categories.
+        proba : array-like of shape (g, K)
+            Probability of each level there, columns in order of level.
+        levels : sequence of length K
+            Labels in order, lowest first.
+        feature_name : str, default="feature"
+            Label of the axis.
+        ax : matplotlib axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs
+            Passed to `plot`.
+
+        Returns
+        -------
+        LevelProbabilityDisplay
+        """
         values, proba = np.asarray(values), np.asarray(proba)
         if values.dtype.kind in "iuf":
             order = np.argsort(values, kind="stable")
             values, proba = values[order], proba[order]
         return cls(values, proba, levels, feature_name=feature_name).plot(ax=ax, **kwargs)
 
-    def plot(self, ax: Any = None, *, legend: bool = True) -> LevelProbabilityDisplay:
-        """Draw.
+    def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
+        """Draw the display.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            Where; None makes a new figure.
+            Where to draw; None makes a new figure.
         legend : bool, default=True
             Whether the levels are listed beside the axes.
 
         Returns
         -------
         LevelProbabilityDisplay
-            Itself.
+            The display itself.
         """
         ax = axes(ax)
         handles = self._bands(ax) if self.values.dtype.kind in "iuf" else self._bars(ax)
@@ -168,12 +183,11 @@ class LevelProbabilityDisplay:
         ax.set(ylim=(0, 1), xlabel=plain(self.feature_name, 60), ylabel="probability")
         if legend:
             level_legend(ax, handles, self.levels)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._drawn(ax)
 
     def _bands(self, ax: Any) -> list[Any]:
         colours = shades(len(self.levels))
-        # White seams: neighbours of a long sequence look alike.
+        # White edges: neighbours of many levels have similar colours.
         handles = ax.stackplot(
             self.values, self.proba.T, colors=colours, edgecolor="white", linewidth=0.6
         )
@@ -203,7 +217,7 @@ def _grid(cells: np.ndarray, resolution: int) -> np.ndarray:
         low, high = known.min(), known.max()
         if len(distinct := np.unique(known)) == 2:
             return distinct
-        pad = 0.5 if low == high else 0.0  # a constant is a band of some width, too
+        pad = 0.5 if low == high else 0.0  # a constant needs some width to be drawn
         return np.linspace(low - pad, high + pad, resolution)
     known = sorted({str(cell) for cell in cells if cell is not None and cell == cell})
     return np.array(known, dtype=object)

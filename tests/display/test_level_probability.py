@@ -121,7 +121,7 @@ def test_a_constant_feature_is_still_a_picture(rows, drawn):
 
 def test_a_model_without_probabilities_is_refused(rows):
     model = RoundedRegressor(Ridge()).fit(*rows)
-    with pytest.raises(TypeError, match="RoundedRegressor has no such method; choose one with"):
+    with pytest.raises(TypeError, match="RoundedRegressor has no method .*; choose"):
         LevelProbabilityDisplay.from_estimator(model, rows[0], 0)
 
 
