@@ -33,16 +33,14 @@ from .models import (
     model,
     named,
 )
-from .problem import Problem, folds, level_proba, pipeline
+from .problem import NoOrderError, Problem, folds, level_proba, pipeline, problem_of
 from .study import (
-    NoOrderError,
     Study,
     effect_of,
     in_words,
     moves,
     plain,
     plain_effect,
-    problem_of,
     relevance,
     study,
     study_of,

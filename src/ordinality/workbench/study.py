@@ -7,45 +7,37 @@ from the `Study` it returns.
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from ordinality import levels, persist, tables
+from ordinality import persist, tables
 from ordinality.estimators.calibration import calibrate_from_folds, needs_link
-from ordinality.levels import Order
 
 from .assess import Assessment, Choice, Split, against_baselines, assess, choose
 from .inspect import Effect, effects
 from .models import BASELINES, MODELS, Skipped, baselines, candidates, model
-from .problem import Problem, folds, level_scores, pipeline
+from .problem import Problem, _table, folds, level_scores, pipeline, problem_of
 
 __all__ = [
-    "NoOrderError",
     "Study",
     "effect_of",
     "in_words",
     "moves",
     "plain",
     "plain_effect",
-    "problem_of",
     "relevance",
     "study",
     "study_of",
     "summary",
 ]
-
-
-MOST_CASES = 1_000_000  # rows that counts may add up to
 
 
 MOST_EFFECTS = 12  # columns whose effects are worked out, the most important first
@@ -54,25 +46,6 @@ MOST_EFFECTS = 12  # columns whose effects are worked out, the most important fi
 # The emergency stop, in budgets: an estimate for another machine may be wrong by a factor of a
 # few, and a stop must not decide between models on a machine that is only slow or busy.
 STOP = 10.0
-
-
-class NoOrderError(ValueError):
-    """Labels that are text and whose order nobody stated.
-
-    Attributes
-    ----------
-    labels : list of str
-        The labels, in a suggested order if `family` is not empty, else sorted.
-    family : str
-        What kind of scale they seem to be, empty if they are not recognised.
-    """
-
-    def __init__(self, target: str, labels: list[str], family: str) -> None:
-        self.target, self.labels, self.family = target, labels, family
-        seems = f"they look like {family}" if family else "put them lowest first"
-        super().__init__(
-            f"{target} is text without a stated order; {seems}: order={labels}, if that is so."
-        )
 
 
 @dataclass(frozen=True)
@@ -148,59 +121,6 @@ class Study:
     def summary(self) -> dict[str, Any]:
         """Everything but the pictures as numbers and text that fit into JSON."""
         return summary(self)
-
-
-def problem_of(
-    table: Any,
-    target: str,
-    *,
-    order: Sequence[Any] | None = None,
-    features: Sequence[str] | None = None,
-    drop: Iterable[str] = (),
-    weights: str | None = None,
-    counts: str | None = None,
-    group: str | None = None,
-    wide: bool = False,
-) -> tuple[Problem, tuple[str, ...]]:
-    """Read a table as a problem of ordinal regression.
-
-    Parameters
-    ----------
-    table : str, Path, Table, pandas or polars DataFrame
-        A data file, or its rows.
-    target : str
-        Column of labels.
-    order : sequence, optional
-        The labels, lowest first. Not needed for numbers and for columns that carry an order.
-    features, drop : sequence of str, optional
-        Columns to learn from, columns to leave out.
-    weights, group : str, optional
-        Column of row weights; column of groups that folds must not part.
-    counts : str, optional
-        Column that says how many cases a row stands for. Each case becomes a row of its own,
-        so that folds part cases and not kinds of them.
-    wide : bool, default=False
-        Whether many more columns than rows are meant.
-
-    Returns
-    -------
-    problem : Problem
-    notes : tuple of str
-        What was done with the table, as sentences.
-    """
-    if weights is not None and counts is not None:
-        raise ValueError("state weights or counts, not both: a count is a weight already.")
-    known = _table(table)
-    task = tables.features_and_target(
-        known, target, features, drop, weights=weights or counts, group=group, wide=wide
-    )
-    ranking = _ranking(task.y, target, task.order if order is None else order)
-    problem = Problem(
-        task.frame, task.y, ranking, task.encoder, task.weights, task.groups, target
-    )
-    if counts is None:
-        return problem, task.notes
-    return _cases(problem, counts), (*task.notes, f"Repeated every row {counts} times.")
 
 
 def study(table: Any, target: str, *, model: str = "auto", **options: Any) -> Study:
@@ -349,59 +269,6 @@ def _telling(taken: Assessment, problem: Problem) -> list[str]:
     """The most important columns, as many as are worth explaining."""
     by_importance = sorted(taken.importance, key=lambda name: -taken.importance[name])
     return (by_importance or problem.columns)[:MOST_EFFECTS]
-
-
-def _table(table: Any) -> tables.Table:
-    if isinstance(table, tables.Table):
-        return table
-    if isinstance(table, str | Path):
-        return tables.read(table)
-    return tables.Table(nw.from_native(table, eager_only=True))
-
-
-def _cases(problem: Problem, counts: str) -> Problem:
-    """A row for every case that a row stands for."""
-    times = problem.weights
-    assert times is not None  # the column was read as weights
-    if np.any(times != np.rint(times)) or times.sum() > MOST_CASES:
-        odd = times[times != np.rint(times)]
-        found = f"holds {odd[0]:g}" if odd.size else f"adds up to {times.sum():,.0f} cases"
-        raise ValueError(
-            f"{counts} {found}; counts are whole numbers of at most {MOST_CASES:,} in all. "
-            "State other numbers as weights."
-        )
-    at = np.repeat(np.arange(len(problem)), times.astype(np.int64))
-    return replace(
-        problem,
-        frame=problem.rows(at),
-        y=problem.y[at],
-        weights=None,
-        groups=None if problem.groups is None else problem.groups[at],
-    )
-
-
-def _ranking(y: np.ndarray, target: str, order: Sequence[Any] | None) -> Order:
-    ranking = levels.resolve(y, _like_labels(order, y))
-    if ranking.guessed:
-        labels = ranking.levels.tolist()
-        known = tables.suggest(labels)
-        if known is None:
-            raise NoOrderError(target, labels, "")
-        raise NoOrderError(target, list(known.order), known.what)
-    return ranking
-
-
-def _like_labels(order: Sequence[Any] | None, y: np.ndarray) -> Sequence[Any] | None:
-    """An order that was typed, as the numbers or truth values that `y` holds."""
-    if order is None or y.dtype.kind == "U" or not all(isinstance(one, str) for one in order):
-        return order
-    try:
-        return [json.loads(one.lower()) for one in order]
-    except json.JSONDecodeError:
-        raise ValueError(
-            f"the order lists {', '.join(order)}, but the labels are numbers such as "
-            f"{y[0].item()}; list those, lowest first."
-        ) from None
 
 
 # ----------------------------------------------------------------
