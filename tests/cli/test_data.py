@@ -28,9 +28,9 @@ def test_all_tables_of_the_package_and_all_folders_are_listed(run, folder):
     assert f"in {folder}" in result.stdout
 
 
-def test_what_is_missing_stands_with_where_to_get_it(run, folder):
+def test_missing_files_are_listed_with_their_source(run, folder):
     result = run("data")
-    at = result.stdout.index("missing, to be had from github.com/rebelosa/labelrankingforests")
+    at = result.stdout.index("missing, available from github.com/rebelosa/labelrankingforests")
     assert "label_ranking/iris.csv" in result.stdout[at:]
     assert "regression/diabetes.csv" not in result.stdout
     assert result.stderr == f"Set {VARIABLE} to the folder that holds the files.\n"
@@ -42,7 +42,7 @@ def test_counts_of_what_is_here_and_what_is_missing(run, folder):
     assert lines["chu_partitions"][1:3] == ["0", "18"]
 
 
-def test_json_says_the_same_for_machines(run, folder):
+def test_json_holds_the_same_for_programs(run, folder):
     found = json.loads(run("data", "--json").stdout)
     assert found["folder"] == str(folder)
     assert [table["name"] for table in found["embedded"]] == list(CLASSICS)
@@ -122,8 +122,8 @@ def test_one_file_can_be_checked(run, folder):
     assert "missing; get it from" in absent.stdout
 
 
-def test_an_empty_folder_is_said_to_hold_nothing(run, tmp_path, monkeypatch):
+def test_an_empty_folder_is_reported(run, tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "nowhere"))
     result = run("data", "--verify")
     assert result.exit_code == 0
-    assert "holds none of the files" in result.stderr
+    assert "contains none of the files" in result.stderr

@@ -20,8 +20,14 @@ def table(tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--order", ""], "--order lists fewer than two labels; list all, lowest first"),
-        (["--order", "0"], "--order lists fewer than two labels; list all, lowest first"),
+        (
+            ["--order", ""],
+            "--order lists fewer than two labels; list all of them",
+        ),
+        (
+            ["--order", "0"],
+            "--order lists fewer than two labels; list all of them",
+        ),
         (["--order", "0,1,1"], "--order lists '1' twice; list every label once"),
         (["--order", "0,2"], "add it to --order at its place"),
         (["--features", "x\ng"], "a name with a line break must be in double quotes"),
@@ -68,7 +74,7 @@ def test_a_hint_about_a_column_is_no_command_to_run(run, tmp_path):
 def test_a_file_that_exists_is_refused_with_the_option_that_replaces_it(run, fitted, trial):
     done = run("predict", fitted[0], trial, "--out", trial)
     assert done.exit_code == 2
-    assert done.stderr.endswith("exists; --force replaces it.\n")
+    assert done.stderr.endswith("exists; replace it with --force.\n")
 
 
 @pytest.mark.parametrize("models", ["", "linear", "linear,linear"])
@@ -149,4 +155,4 @@ def test_an_odd_description_of_a_model_is_refused(run, fitted, tmp_path, name):
         for command in ("info", "explain"):
             done = run(command, path)
             assert done.exit_code == 2, (name, value)
-            assert "is damaged" in done.stderr
+            assert "is corrupt" in done.stderr

@@ -42,7 +42,7 @@ def test_a_run_computes_what_is_missing_and_prints_ours_beside_theirs(run, folde
     assert "10.0 ± 5.0" in result.stdout
     assert "Reproduced: " in result.stdout
     again = run("reproduce", "tiny/table-1", "--results", folder)
-    assert "All 8 cells are there already" in again.stderr
+    assert "All 8 cells are already computed" in again.stderr
     assert again.stdout == result.stdout
 
 
@@ -75,7 +75,7 @@ def test_reports_in_other_formats_are_printed_or_written(run, folder, tmp_path, 
     assert out.read_text(encoding="utf-8") == printed
     refused = run(*args, "--out", out)
     assert refused.exit_code == 2
-    assert "--force replaces it" in refused.stderr
+    assert "replace it with --force" in refused.stderr
     assert run(*args, "--out", out, "--force").exit_code == 0
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [out.name]
 
@@ -86,12 +86,12 @@ def test_a_figure_is_drawn(run, folder, tmp_path):
     assert out.read_text(encoding="utf-8").count("<svg") == 1
 
 
-def test_a_failed_cell_is_told_and_computed_again_with_retry(run, folder, monkeypatch):
+def test_a_failed_cell_is_reported_and_computed_again_with_retry(run, folder, monkeypatch):
     failing = tiny.spec(Method("refuses", "Refuses", tiny.refuses))
     monkeypatch.setattr(papers, "_all", lambda: {"tiny/table-1": failing})
     first = run("reproduce", "tiny/table-1", "--results", folder)
     assert first.exit_code == 0
-    assert "2 cells failed; --retry computes them again." in first.stderr
+    assert "2 cells failed; compute them again with --retry." in first.stderr
     assert "RuntimeError: no solution | with a bar" in first.stderr
     assert "1 failed" in first.stdout
     assert "All 12 cells" in run("reproduce", "tiny/table-1", "--results", folder).stderr
@@ -99,7 +99,7 @@ def test_a_failed_cell_is_told_and_computed_again_with_retry(run, folder, monkey
     assert "2 of 12 cells are to be computed" in again.stderr
 
 
-def test_ctrl_c_says_how_to_go_on(run, folder, monkeypatch):
+def test_ctrl_c_says_how_to_continue(run, folder, monkeypatch):
     def interrupted(jobs):
         def mapper(function, works):
             yield function(works[0])
@@ -111,15 +111,15 @@ def test_ctrl_c_says_how_to_go_on(run, folder, monkeypatch):
         patched.setattr(runs, "processes", interrupted)
         stopped = run("reproduce", "tiny/table-1", "--results", folder)
     assert stopped.exit_code == 130
-    assert "Stopped after 1 of 8 cells; the same command goes on there." in stopped.stderr
+    assert "Stopped after 1 of 8 cells; continue with the same command." in stopped.stderr
     assert "7 of 8 cells" in run("reproduce", "tiny/table-1", "--results", folder).stderr
 
 
-def test_kept_rows_are_checked(run, folder):
+def test_stored_rows_are_checked(run, folder):
     args = ("reproduce", "tiny/table-1", "--results", folder)
     refused = run(*args, "--check", 3)
     assert refused.exit_code == 2
-    assert "no row of tiny/table-1 to check" in " ".join(refused.stderr.split())
+    assert "has no row of tiny/table-1 to check" in " ".join(refused.stderr.split())
     run(*args)
     assert run(*args, "--check", 5).stdout == "5 of 5 rows are the same to six decimals.\n"
     store = Store(folder / "tiny.jsonl")
