@@ -36,7 +36,7 @@ def test_missing_files_are_listed_with_their_source(run, folder):
     assert result.stderr == f"Set {VARIABLE} to the folder that holds the files.\n"
 
 
-def test_counts_of_what_is_here_and_what_is_missing(run, folder):
+def test_present_and_missing_files_are_counted(run, folder):
     lines = {line.split()[0]: line.split() for line in run("data").stdout.splitlines() if line}
     assert lines["regression"][1:3] == ["1", "15"]
     assert lines["chu_partitions"][1:3] == ["0", "18"]
@@ -94,7 +94,7 @@ def test_partitions_are_described_without_being_read(run, folder):
         ("abalon", "did you mean 'abalone'?"),
     ],
 )
-def test_a_set_that_cannot_be_shown_is_a_sentence(run, folder, name, message):
+def test_a_set_that_cannot_be_shown_is_one_sentence(run, folder, name, message):
     result = run("data", name)
     assert result.exit_code == 2
     assert message in result.stderr
@@ -102,7 +102,7 @@ def test_a_set_that_cannot_be_shown_is_a_sentence(run, folder, name, message):
     assert result.stdout == ""
 
 
-def test_a_file_of_the_wrong_shape_is_found_and_is_exit_code_1(run, folder):
+def test_a_file_of_the_wrong_shape_gives_exit_code_1(run, folder):
     result = run("data", "--verify")
     assert result.exit_code == 1
     assert "has 3 rows of 2 columns, not 625 of 5" in result.stdout

@@ -11,7 +11,7 @@ import pytest
 
 import ordinality
 from ordinality import persist, workbench
-from ordinality.cli.options import MODELS, Names
+from ordinality.cli.options import Names
 
 QUICK = ("--model", "linear", "--folds", "2")
 
@@ -81,7 +81,7 @@ def test_the_same_seed_gives_the_same_output(run, trial):
     assert fit(run, trial, *args).stdout == first
 
 
-def test_auto_without_time_says_what_it_did_not_try(run, wine):
+def test_auto_without_a_budget_names_the_models_it_skipped(run, wine):
     result = run("fit", wine, "--target", "rating", "--folds", 2, "--budget", 0)
     assert result.stdout.count("(selected)") == 1
     assert "is the only model that was assessed." in result.stdout
@@ -156,7 +156,7 @@ def test_weights_and_groups_reach_the_study(run, trial):
 # ---------------------------------------------------------------- files
 
 
-def test_the_model_file_predicts_and_says_what_it_is(fitted, trial):
+def test_the_model_file_predicts_and_has_a_description(fitted, trial):
     out, result = fitted
     assert f"Wrote {out}" in result.stderr
     about = persist.metadata(out)
@@ -200,7 +200,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
 # ---------------------------------------------------------------- the order of labels
 
 
-def test_text_without_an_order_is_shown_a_suggestion_and_not_fitted(run, trial):
+def test_text_without_an_order_is_refused_with_a_suggestion(run, trial):
     result = fit(run, trial, "--target", "effect")
     assert result.exit_code == 2
     assert "low < mid < high; accept this with --accept-order" in result.stderr
@@ -208,7 +208,7 @@ def test_text_without_an_order_is_shown_a_suggestion_and_not_fitted(run, trial):
     assert result.stdout == ""
 
 
-def test_a_suggestion_is_taken_when_it_is_confirmed(run, trial):
+def test_a_suggested_order_is_used_when_it_is_accepted(run, trial):
     result = fit(run, trial, "--target", "effect", "--accept-order", "--json")
     assert json.loads(result.stdout)["levels"] == ["low", "mid", "high"]
     assert "Ordered effect as" in result.stderr
@@ -226,7 +226,7 @@ def test_a_label_outside_the_order_is_named_with_the_option(run, trial):
     assert "--order" in result.stderr
 
 
-def test_words_for_labels_that_are_numbers_are_refused(run, wine):
+def test_an_order_of_text_for_labels_that_are_numbers_is_refused(run, wine):
     result = fit(run, wine, "--target", "rating", "--order", "low,high")
     assert result.exit_code == 2
     assert "lists low, high, but the labels are numbers such as 2" in result.stderr
@@ -244,7 +244,7 @@ def test_an_order_that_is_printed_can_be_typed(run, labels):
 # ---------------------------------------------------------------- refusals
 
 
-def test_too_large_a_table_is_a_sentence(run, wine, monkeypatch):
+def test_too_large_a_table_is_one_sentence(run, wine, monkeypatch):
     def exhausted(*args, **more):
         raise MemoryError
 
@@ -254,12 +254,8 @@ def test_too_large_a_table_is_a_sentence(run, wine, monkeypatch):
     assert "not enough memory" in result.stderr
 
 
-def test_a_missing_reader_is_told_how_to_be_installed(run, wine, monkeypatch):
+def test_a_missing_package_is_named_with_the_command_that_installs_it(run, wine, monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     result = fit(run, wine, "--target", "rating")
     assert result.exit_code == 2
     assert 'pip install "ordinality[cli]"' in result.stderr
-
-
-def test_the_names_of_the_option_are_those_of_the_workbench():
-    assert tuple(workbench.MODELS) == MODELS

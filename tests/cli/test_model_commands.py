@@ -46,7 +46,7 @@ def test_predictions_for_a_program_are_json(run, model, trial):
     assert len(found["predicted effect"]) == 60
 
 
-def test_cells_that_a_spreadsheet_would_calculate_are_noted_or_made_safe(run, model, tmp_path):
+def test_cells_that_a_spreadsheet_reads_as_formulas_are_noted_or_escaped(run, model, tmp_path):
     path = tmp_path / "new.csv"
     path.write_text("dose,site,note\n1,x,=1+1\n-5,x,-5\n")
     for out in ("-", tmp_path / "a.csv"):
@@ -90,10 +90,11 @@ def test_a_model_that_does_not_exist_is_one_sentence(run, trial, tmp_path):
         assert result.stderr.count("\n") == 1
 
 
-def test_a_table_is_no_model(run, trial):
+def test_a_table_is_not_a_model_file(run, trial):
     result = run("predict", trial, trial)
     assert result.exit_code == 2
     assert "is not a model file" in result.stderr
+    assert "ordinality.save" not in result.stderr  # a function of Python, not a command
 
 
 def test_a_model_saved_in_python_is_refused(run, trial, tmp_path):
@@ -107,7 +108,7 @@ def test_a_model_saved_in_python_is_refused(run, trial, tmp_path):
 # ---------------------------------------------------------------- evaluate, explain, info
 
 
-def test_an_evaluation_counts_what_was_confused(run, model, trial):
+def test_an_evaluation_has_a_confusion_matrix(run, model, trial):
     found = json.loads(run("evaluate", model, trial, "--json").stdout)
     assert found["rows"] == 60
     assert np.sum(found["confusion"]) == 60

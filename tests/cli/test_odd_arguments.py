@@ -52,7 +52,7 @@ def test_groups_may_be_integers_of_thirty_digits(run, table):
     assert done.exit_code == 0, done.stderr
 
 
-def test_labels_that_are_fractions_are_refused_without_python(run, tmp_path):
+def test_labels_that_are_fractions_are_refused_without_naming_python(run, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("x,y\n" + "".join(f"{i % 7},{i % 3 / 10}\n" for i in range(24)))
     done = run("fit", path, "--target", "y", "--model", "linear")
@@ -62,7 +62,7 @@ def test_labels_that_are_fractions_are_refused_without_python(run, tmp_path):
     assert "numpy" not in done.stderr
 
 
-def test_a_hint_about_a_column_is_no_command_to_run(run, tmp_path):
+def test_a_note_about_a_column_contains_no_command(run, tmp_path):
     path = tmp_path / "a.csv"
     rows = "".join(f"{i},{i % 7},{i % 2}\n" for i in range(24))
     path.write_text("id; rm -r x,x,y\n" + rows)
@@ -104,7 +104,7 @@ def test_weights_of_an_evaluation_are_checked_by_the_name_of_their_column(
     assert says in done.stderr
 
 
-def test_a_label_that_is_nan_is_no_label(run, fitted, tmp_path):
+def test_rows_with_a_weight_of_nan_are_left_out(run, fitted, tmp_path):
     path = tmp_path / "a.parquet"
     cells = {"dose": [1, 19], "site": ["x", "y"], "effect": ["low", "high"]}
     polars.DataFrame({**cells, "w": [1.0, float("nan")]}).write_parquet(path)

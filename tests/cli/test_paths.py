@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -95,7 +96,7 @@ def test_a_name_that_has_to_be_looked_up_is_refused_without_the_slow_libraries(t
     assert not statistics  # of SciPy, half a second
 
 
-def test_names_that_the_command_line_knows_by_itself_are_those_of_the_library():
+def test_names_copied_into_the_command_line_are_those_of_the_library():
     assert tuple(workbench.MODELS) == MODELS
     assert workbench.BASELINES == BASELINES
     assert tuple(OF_TABLES) == FORMATS
@@ -174,17 +175,11 @@ def test_an_interruption_between_two_files_names_both(fit, monkeypatch):
 
 
 def test_an_interruption_after_the_last_file_names_all(fit, monkeypatch):
-    write = then_stop(lambda found, path, **more: path_of(path).write_text("new"))
+    write = then_stop(lambda found, path, **more: Path(path).write_text("new"))
     monkeypatch.setattr(workbench.Study, "report", write)
     said, changed, (out, report) = fit()
     assert changed == [True, True]
     assert said == f"Error: Interrupted; written completely: {out}, {report}."
-
-
-def path_of(path):
-    from pathlib import Path
-
-    return Path(path)
 
 
 def test_an_interrupted_prediction_says_whether_its_file_was_written(

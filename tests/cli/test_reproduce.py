@@ -24,7 +24,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "rows"
 
 
-def test_without_a_name_the_experiments_are_listed_with_how_far_they_are(run, folder):
+def test_without_a_name_the_experiments_are_listed_with_their_progress(run, folder):
     listed = run("reproduce", "--results", folder)
     assert listed.exit_code == 0
     assert "tiny/table-1" in listed.stdout
@@ -35,7 +35,7 @@ def test_without_a_name_the_experiments_are_listed_with_how_far_they_are(run, fo
     assert [(line["done"], line["cells"]) for line in data] == [(4, 8)]
 
 
-def test_a_run_computes_what_is_missing_and_prints_ours_beside_theirs(run, folder):
+def test_a_run_computes_what_is_missing_and_prints_it_beside_the_published(run, folder):
     result = run("reproduce", "tiny/table-1", "--results", folder)
     assert result.exit_code == 0
     assert "8 of 8 cells are to be computed" in result.stderr
@@ -46,7 +46,7 @@ def test_a_run_computes_what_is_missing_and_prints_ours_beside_theirs(run, folde
     assert again.stdout == result.stdout
 
 
-def test_only_what_was_asked_for_is_computed_and_shown(run, folder):
+def test_only_what_was_requested_is_computed_and_shown(run, folder):
     asked = ("--sets", "noisy", "--methods", "floored", "--partitions", "2")
     result = run("reproduce", "tiny/table-1", "--results", folder, *asked)
     assert "1 of 1 cells" in result.stderr
@@ -154,14 +154,14 @@ def test_stored_rows_are_checked(run, folder):
         (("tiny/table-1", "--format", "html", "--out", "a.txt"), "should end in .html"),
     ],
 )
-def test_what_cannot_be_done_is_refused_in_a_sentence(run, folder, args, sentence):
+def test_a_wrong_request_is_one_sentence(run, folder, args, sentence):
     result = run("reproduce", *args, "--results", folder)
     assert result.exit_code == 2
     assert sentence in " ".join(result.stderr.split())
     assert not folder.exists()
 
 
-def test_data_that_are_not_there_are_no_failed_cells(run, tmp_path, monkeypatch):
+def test_missing_data_are_not_failed_cells(run, tmp_path, monkeypatch):
     monkeypatch.setenv("ORDINALITY_DATA", str(tmp_path / "empty"))
     result = run("reproduce", "gpor/table-2", "--results", tmp_path / "rows")
     assert result.exit_code == 2
@@ -169,7 +169,7 @@ def test_data_that_are_not_there_are_no_failed_cells(run, tmp_path, monkeypatch)
     assert not (tmp_path / "rows").exists()
 
 
-def test_rows_are_kept_beside_the_data_folder_unless_named(run, tmp_path, monkeypatch):
+def test_rows_are_stored_beside_the_data_folder_by_default(run, tmp_path, monkeypatch):
     monkeypatch.setenv("ORDINALITY_DATA", str(tmp_path / "data"))
     monkeypatch.delenv("ORDINALITY_RESULTS", raising=False)
     said = run("reproduce").stderr.replace("\n", "")
@@ -188,7 +188,7 @@ def test_the_page_of_results_is_what_the_rows_give(run, tmp_path):
     )
 
 
-def test_the_committed_rows_are_small_and_whole():
+def test_the_committed_rows_are_small_and_complete():
     files = sorted((ROOT / "results").glob("*.jsonl"))
     assert sum(path.stat().st_size for path in files) < 4e6
     for path in files:
@@ -199,7 +199,7 @@ def test_the_committed_rows_are_small_and_whole():
         assert all(row["metrics"] == runs.rounded(row["metrics"]) for row in rows.values())
 
 
-def test_a_line_that_is_no_row_is_a_warning_and_its_cell_is_computed_again(run, folder):
+def test_an_invalid_line_is_a_warning_and_its_cell_is_computed_again(run, folder):
     run("reproduce", "tiny/table-1", "--results", folder)
     path = folder / "tiny.jsonl"
     lines = path.read_text().splitlines()

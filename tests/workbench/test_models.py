@@ -91,7 +91,7 @@ def test_on_large_tables_only_models_of_linear_cost_are_tried():
     assert "--" not in skipped[0].reason  # only the command line names options
 
 
-def test_estimates_within_the_budget_add_up_to_no_more_than_it():
+def test_estimates_add_up_to_no_more_than_the_budget():
     for budget in (5.0, 60.0, 600.0):
         tried, _ = candidates(Size(1500, 20, 5), 5, budget=budget)
         total = sum(entry.cost.of_all(Size(1500, 20, 5), 5) for entry in tried)
@@ -158,7 +158,7 @@ def test_progress_names_the_model_and_the_fold_and_how_much_is_done(problem):
     assert shares[-1] < 1.0
 
 
-def test_compiling_is_not_charged_to_a_model():
+def test_compilation_is_not_part_of_the_cost_of_a_model():
     made = {}
     exec("def half(x):\n    return 0.5 * x", made)  # no source file, so nothing is cached
     half = loop(made["half"])

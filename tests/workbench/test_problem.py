@@ -30,7 +30,7 @@ def test_rows_of_a_group_stay_in_one_fold(frame):
         assert not set(problem.groups[train]) & set(problem.groups[test])
 
 
-def test_one_group_alone_is_refused(frame):
+def test_a_single_group_is_refused(frame):
     alone = frame.with_columns(patient=np.repeat("p", len(frame)))
     with pytest.raises(ValueError, match="patient has only the group p"):
         problem_of(alone, "effect", order=LEVELS, group="patient")
@@ -48,7 +48,7 @@ def test_fewer_rows_of_every_level_than_folds_give_fewer_folds(frame):
     assert len(folds(problem)) == 2
 
 
-def test_text_without_an_order_asks_and_suggests(frame):
+def test_text_without_an_order_is_refused_with_a_suggestion(frame):
     graded = frame.with_columns(effect=frame["effect"].replace({"some": "mid", "full": "high"}))
     graded = graded.with_columns(effect=graded["effect"].replace({"none": "low"}))
     with pytest.raises(NoOrderError, match="low.*mid.*high") as asked:

@@ -31,7 +31,7 @@ def test_a_study_in_three_lines(frame, tmp_path):
     )
 
 
-def test_the_summary_is_json_and_the_file_carries_it(found, tmp_path):
+def test_the_summary_is_json_and_is_stored_in_the_file(found, tmp_path):
     summary = found.summary()
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     assert summary["levels"] == LEVELS
@@ -67,7 +67,7 @@ def test_categories_are_compared_from_the_lowest_to_the_highest(problem, found):
     assert effect.between == (low, high)
 
 
-def test_missing_cells_do_not_spoil_effects(frame):
+def test_effects_are_finite_with_missing_cells(frame):
     gaps = np.where(np.arange(len(frame)) % 7, frame["dose"].to_numpy(), np.nan)
     holes = frame.with_columns(dose=gaps)
     problem = problem_of(holes, "effect", order=LEVELS, features=["dose", "site"])
@@ -116,7 +116,7 @@ def test_an_evaluation_counts_the_confusions(found, frame):
     assert json.dumps(scored.as_dict(), allow_nan=False)
 
 
-def test_rows_without_a_label_are_left_out_and_said_so(found, frame):
+def test_rows_without_a_label_are_left_out_with_a_note(found, frame):
     empty = frame.with_columns(effect=frame["effect"].scatter([0, 5], [None, None]))
     _, y, _, notes = labelled_rows(found.pipeline, Table(narwhals.from_native(empty)), "effect")
     assert len(y) == 88
@@ -129,6 +129,6 @@ def test_a_level_the_model_does_not_know_is_refused(found, frame):
         labelled_rows(found.pipeline, Table(narwhals.from_native(odd)), "effect")
 
 
-def test_a_wrong_name_of_the_labels_gets_the_near_one(found, frame):
+def test_a_misspelt_label_column_gets_a_suggestion(found, frame):
     with pytest.raises(TableError, match="did you mean 'effect'"):
         labelled_rows(found.pipeline, Table(narwhals.from_native(frame)), "efect")

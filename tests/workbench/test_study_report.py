@@ -14,7 +14,7 @@ EVIL = '<script>alert("1")</script>'
 
 
 class Page(HTMLParser):
-    """Tags with their attributes, the text outside of pictures, and whether all tags close."""
+    """Tags with their attributes, the text outside of figures, and whether all tags close."""
 
     def __init__(self, text):
         super().__init__()
@@ -65,7 +65,7 @@ def evil():
     return html_report(study(frame, EVIL, order=levels, model="linear", n_splits=3))
 
 
-def test_the_page_holds_what_was_found(page, found):
+def test_the_page_contains_the_summary(page, found):
     summary = found.summary()
     assert summary["verdict"] in page.text
     for sentence in summary["words"]:
@@ -84,7 +84,7 @@ def test_every_figure_is_in_the_page_with_unique_identifiers(page, found):
     assert len(names) == len(set(names))
 
 
-def test_nothing_is_fetched_and_nothing_runs(page):
+def test_the_page_fetches_nothing_and_has_no_scripts(page):
     for tag, attrs in page.tags:
         assert tag not in {"script", "iframe", "object", "embed", "link", "img", "base", "form"}
         assert not any(name.startswith("on") for name in attrs)
@@ -92,7 +92,7 @@ def test_nothing_is_fetched_and_nothing_runs(page):
             assert attrs.get(name, "#").startswith(("#", "data:image/png;base64,"))
 
 
-def test_what_a_table_holds_is_shown_as_text(evil):
+def test_the_content_of_a_table_is_escaped(evil):
     page = Page(evil)
     assert not {tag for tag, _ in page.tags} & {"script", "img", "b"}
     assert EVIL in page.text

@@ -44,15 +44,16 @@ COMMANDS = {
 }
 
 
-# Parameter of the library -> the option that sets it.
-OPTIONS = {
-    "counts": "--counts",
-    "features": "--features",
-    "force": "--force",
-    "levels": "--order",
-    "order": "--order",
-    "weights": "--weights",
-    "wide": "--wide",
+# What errors of the library name -> what to type instead.
+TYPED = {
+    "`counts`": "--counts",
+    "`features`": "--features",
+    "`force`": "--force",
+    "`levels`": "--order",
+    "`order`": "--order",
+    "`weights`": "--weights",
+    "`wide`": "--wide",
+    "ordinality.save": "ordinality fit",
 }
 
 
@@ -118,9 +119,9 @@ class Commands(click.Group):
 
 
 def _with_options(problem: Exception) -> str:
-    """The message of an error in one line, with options in place of parameters in backticks."""
+    """The message of an error in one line, with options in place of parameters."""
     said = " ".join(str(problem).split())
-    return re.sub(r"`(\w+)`", lambda found: OPTIONS.get(found[1], found[0]), said)
+    return re.sub("|".join(map(re.escape, TYPED)), lambda found: TYPED[found[0]], said)
 
 
 @contextmanager

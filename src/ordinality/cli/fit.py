@@ -138,8 +138,8 @@ def read_problem(
         argument = as_argument(wanted.labels)
         if not wanted.family:
             raise ValueError(
-                f"{target} holds text in an unknown order; list its labels in order, lowest "
-                f"first: --order {argument}"
+                f"{target} holds text in an unknown order; put its labels, which are sorted "
+                f"alphabetically here, in order, lowest first: --order {argument}"
             ) from None
         suggested = f"{wanted.family}: {' < '.join(wanted.labels)}"
         if not accept_order:

@@ -52,7 +52,6 @@ class Loaded(NamedTuple):
 
     pipeline: Any
     about: dict[str, Any]
-    path: str
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -110,7 +109,7 @@ def load(path: str) -> Loaded:
             f"{path} contains a {type(pipeline).__name__} that was saved in Python; load it "
             "in Python with ordinality.load, or fit a model to a table with ordinality fit."
         )
-    return Loaded(pipeline, description(path), path)
+    return Loaded(pipeline, description(path))
 
 
 def description(path: str) -> dict[str, Any]:

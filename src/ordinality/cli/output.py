@@ -111,9 +111,8 @@ def show_bars(console: Console, title: str, values: Mapping[str, float]) -> None
     if not most:
         return
     ink = "#" if console.options.ascii_only else "█"
-    # Smaller than any importance that is printed: if none is positive, there are no bars and
-    # no division by zero.
-    unit = BAR_WIDTH / max(values[most[0]], 1e-300)
+    largest = values[most[0]]
+    unit = BAR_WIDTH / largest if largest > 0 else 0.0
     rows = [
         [name, f"{values[name]:.3g}", ink * round(unit * max(values[name], 0.0))]
         for name in most

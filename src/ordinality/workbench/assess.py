@@ -38,7 +38,6 @@ __all__ = [
     "assess",
     "choose",
     "difference",
-    "repeats",
     "row_scores",
     "scores",
 ]
@@ -339,7 +338,7 @@ def _with_links(
     if done[0].scores is None:
         return done
     calls = []
-    for part in repeats(splits, len(problem)):
+    for part in _repeats(splits, len(problem)):
         latent = np.array([fold.scores for fold in done[part]])
         calls += [(problem, fold, latent, splits[part], i) for i, fold in enumerate(done[part])]
     return list(_mapped(_linked, calls, jobs))
@@ -357,7 +356,7 @@ def _linked(
     return replace(fold, pipeline=None, seconds=fold.seconds + spent.seconds, **found)
 
 
-def repeats(splits: Sequence[Split], n_rows: int) -> list[slice]:
+def _repeats(splits: Sequence[Split], n_rows: int) -> list[slice]:
     """The slice of `splits` that belongs to each repeat of a cross-validation."""
     tested = np.cumsum([len(test) for _, test in splits])
     ends = (np.flatnonzero(tested % n_rows == 0) + 1).tolist()
@@ -420,15 +419,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class Difference:
-    """Ranked probability score of a model minus that of another.
-
-    `mean` is over the rows, `error` its standard error, and `share` the share of the rows in
-    which the first model is strictly better.
-    """
+    """Ranked probability score of a model minus that of another: mean, standard error."""
 
     mean: float
     error: float
-    share: float
 
 
 def difference(problem: Problem, first: Assessment, second: Assessment) -> Difference:
@@ -439,8 +433,7 @@ def difference(problem: Problem, first: Assessment, second: Assessment) -> Diffe
     spread = np.average((gap - mean) ** 2, weights=weights)
     # Kish's effective number of rows; with equal weights it is their number.
     n = weights.sum() ** 2 / np.sum(weights**2)
-    error = float(np.sqrt(spread / max(n - 1, 1)))
-    return Difference(mean, error, float(np.average(gap < 0, weights=weights)))
+    return Difference(mean, float(np.sqrt(spread / max(n - 1, 1))))
 
 
 def choose(problem: Problem, found: Sequence[Assessment]) -> Choice:
