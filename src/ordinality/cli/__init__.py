@@ -27,22 +27,18 @@ from .paths import what_was_written
 
 __all__ = ["Commands", "Interruption", "Refusal", "main"]
 
-# Command name -> the module that defines it under the same name.
-COMMANDS = {
-    name: f"ordinality.cli.{name}"
-    for name in (
-        "fit",
-        "predict",
-        "evaluate",
-        "explain",
-        "compare",
-        "info",
-        "data",
-        "reproduce",
-        "completion",
-    )
-}
-
+# Each is defined in the module of its name, and listed in the order in which a user needs it.
+COMMANDS = [
+    "fit",
+    "predict",
+    "evaluate",
+    "explain",
+    "compare",
+    "info",
+    "data",
+    "reproduce",
+    "completion",
+]
 
 # What errors of the library name -> what to type instead.
 TYPED = {
@@ -73,14 +69,14 @@ class Commands(click.Group):
     """A group whose commands are imported on demand and whose errors are sentences."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the commands, in the order in which a new user needs them."""
-        return list(COMMANDS)
+        """Names of the commands."""
+        return COMMANDS
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import the command called `name`."""
         if name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(COMMANDS[name]), name)
+        command: click.Command = getattr(import_module(f"{__name__}.{name}"), name)
         return command
 
     def __call__(self, *args: Any, **more: Any) -> Any:

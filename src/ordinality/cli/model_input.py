@@ -15,13 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Loaded", "description", "load"]
 
-
 BATCH = 2000  # rows predicted at a time: about a second for a Gaussian process
-
 
 # Types of what commands read in a description: a type, [of each entry], {str: of each value}.
 NUMBER = (float, int, NoneType)
-
 
 SUMMARY: dict[str, Any] = {
     "source": str,
@@ -36,7 +33,6 @@ SUMMARY: dict[str, Any] = {
     "relevance": {str: (float, int)},
     "words": [str],
 }
-
 
 EFFECT: dict[str, Any] = {
     "column": str,

@@ -21,7 +21,7 @@ __all__ = [
     "table_options",
 ]
 
-# The keys of ordinality.workbench.MODELS, copied so that --help need not import it.
+# The names in ordinality.workbench, copied so that --help need not import it.
 MODELS = (
     "gp",
     "linear",
@@ -34,7 +34,7 @@ MODELS = (
     "svm",
     "svm-search",
 )
-BASELINES = ("frequencies", "rounded")  # a copy of ordinality.workbench.BASELINES
+BASELINES = ("frequencies", "rounded")
 
 
 class Names(click.ParamType):

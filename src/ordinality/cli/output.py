@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
+    "json_text",
     "number",
     "progress",
     "results",
@@ -42,9 +43,7 @@ SHORT_NAMES = {
     "mean absolute error": "absolute error",
 }
 
-
 MAX_BARS = 12  # columns listed with bars; the rest is counted
-
 
 BAR_WIDTH = 24  # characters of the longest bar
 
@@ -133,14 +132,18 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def show_json(value: Any) -> None:
-    r"""Print one JSON document to stdout, control characters as ``\u001b``."""
+    """Print one JSON document to stdout."""
+    click.echo(json_text(value))
+
+
+def json_text(value: Any) -> str:
+    r"""A JSON document, control characters as ``\u001b``."""
     text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
     # json escapes only C0. The other active characters are within strings, except the line
     # breaks of the layout.
-    escaped = ACTIVE.sub(
+    return ACTIVE.sub(
         lambda found: f"\\u{ord(found[0]):04x}" if found[0] != "\n" else "\n", text
     )
-    click.echo(escaped)
 
 
 @contextmanager

@@ -17,9 +17,7 @@ import click
 
 __all__ = ["check_input", "check_output", "check_table", "may_write", "what_was_written"]
 
-
 EMBEDDED = Path(__file__).parents[1] / "datasets" / "embedded"
-
 
 STATES = f"{__name__}.states"  # key of the click context: path -> state before the command
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import click
 from ordinality._files import put
 
 from .options import Names
-from .output import progress, results, say, show, show_json, show_text, warn
+from .output import json_text, progress, results, say, show, show_json, show_text, warn
 from .paths import check_output, may_write
 
 if TYPE_CHECKING:
@@ -272,21 +273,20 @@ def _narrowed(spec: Spec, sets: list[str] | None, methods: list[str] | None) -> 
 def _report(found: Table, kind: str, out: str | None) -> None:
     from ordinality.experiments import results_page
 
-    if kind == "json" and not out:
-        show_json(results_page.as_data(found))
-    elif kind == "text" and not out:
+    if kind == "text" and not out:
         _show(found)
+        return
+    write: dict[str, Callable[[Table], str]] = {
+        "text": _as_text,
+        "markdown": results_page.markdown,
+        "html": results_page.html,
+        "json": lambda found: json_text(results_page.as_data(found)) + "\n",
+    }
+    text = write[kind](found)
+    if out:
+        _put(out, text.encode())
     else:
-        written = {
-            "markdown": results_page.markdown,
-            "html": results_page.html,
-            "json": _as_json,
-        }
-        text = written.get(kind, _as_text)(found)
-        if out:
-            _put(out, text.encode())
-        else:
-            show_text(text)
+        show_text(text)
 
 
 def _show(found: Table) -> None:
@@ -312,14 +312,6 @@ def _show(found: Table) -> None:
 
 def _as_text(found: Table) -> str:
     return "\n".join("\t".join(line) for line in [found.titles, *found.lines, [found.verdict]])
-
-
-def _as_json(found: Table) -> str:
-    import json
-
-    from ordinality.experiments import results_page
-
-    return json.dumps(results_page.as_data(found), ensure_ascii=False, indent=2) + "\n"
 
 
 def _list(home: Path, kind: str) -> None:
