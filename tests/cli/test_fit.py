@@ -12,6 +12,7 @@ import pytest
 import ordinality
 from ordinality import persist, workbench
 from ordinality.cli.options import Names
+from ordinality.cli.output import titles
 
 QUICK = ("--model", "linear", "--folds", "2")
 
@@ -30,6 +31,12 @@ def test_results_go_to_stdout_and_notes_to_stderr(fitted):
     assert "Encoded site as 3 categories." in result.stderr
     assert "Encoded" not in result.stdout
     assert "Left out patient" in result.stderr
+
+
+def test_the_table_of_scores_fits_into_80_characters():
+    # Of the models that auto tries, linear has the longest name; three spaces between columns.
+    columns = ["linear (selected)", *titles(workbench.SCORES)]
+    assert len("   ".join(columns)) <= 80
 
 
 def test_the_wine_levels_are_counted(run, wine):

@@ -41,6 +41,7 @@ __all__ = [
 SHORT_NAMES = {
     "ranked probability score": "ranked probability",
     "mean absolute error": "absolute error",
+    "zero-one error": "error rate",
 }
 
 MAX_BARS = 12  # columns listed with bars; the rest is counted
