@@ -481,7 +481,7 @@ def choose(problem: Problem, found: Sequence[Assessment]) -> Choice:
     return Choice(
         one,
         f"{one.name} ({one.description}) has a ranked probability score of "
-        f"{one.scores[RPS]:.3f}. {best.name} has {best.scores[RPS]:.3f}, but the difference "
+        f"{one.scores[RPS]:.3f}; {best.name} has {best.scores[RPS]:.3f}, but the difference "
         f"({gap.mean:.3f} ± {gap.error:.3f}) is within its standard error, and {one.name} is "
         "earlier in the order of preference.",
     )
