@@ -11,7 +11,8 @@ seconds of each model goes the curve
 by least squares of the logarithms. The power of the rows is at least one, and two for models
 with a kernel matrix, so that the curve does not fall short beyond the sizes measured; columns
 and levels have powers of at most one. The lines that are printed are the constants of
-`ordinality.workbench.COSTS`, and the largest factor by which the curve misses a measurement.
+`ordinality.workbench.models.COSTS`, and the largest factor by which the curve misses a
+measurement.
 Rows are no longer added when two folds took `--most` seconds.
 """
 
@@ -56,7 +57,7 @@ def table(n: int, d: int, K: int) -> polars.DataFrame:
 def seconds(entry: Model, n: int, d: int, K: int) -> float:
     """Processor seconds of a fold that trains on `n` rows."""
     n_folds = 5 if n < 1000 else 2  # of large tables each fold is reliable by itself
-    problem, _ = problem_of(table(round(n * n_folds / (n_folds - 1)), d, K), "y", wide=True)
+    problem = problem_of(table(round(n * n_folds / (n_folds - 1)), d, K), "y", wide=True)
     splits = folds(problem, n_splits=n_folds)
     found = assess(problem, [entry], splits)[0]
     assert isinstance(found, Assessment)

@@ -13,11 +13,11 @@ from ordinality.datasets import embedded_path
 from ordinality.display import LevelProbabilityDisplay, OrdinalConfusionDisplay
 
 found = ordinality.study(embedded_path("wine"), "rating", model="gp")
-problem, proba = found.problem, found.choice.taken.proba
+problem, proba = found.problem, found.choice.selected.proba
 figure = Figure(figsize=(11, 3.3), layout="constrained")
 axes = figure.subplots(1, 3, width_ratios=[1, 1.7, 1.3])
 for ax, column in zip(axes, ("temp", "judge"), strict=False):
-    LevelProbabilityDisplay.from_estimator(found.solver, problem.frame, column, ax=ax)
+    LevelProbabilityDisplay.from_estimator(found.pipeline, problem.frame, column, ax=ax)
 axes[0].get_legend().remove()
 mode = problem.order.decode(proba.argmax(axis=1))
 OrdinalConfusionDisplay.from_predictions(

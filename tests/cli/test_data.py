@@ -28,21 +28,21 @@ def test_all_tables_of_the_package_and_all_folders_are_listed(run, folder):
     assert f"in {folder}" in result.stdout
 
 
-def test_what_is_missing_stands_with_where_to_get_it(run, folder):
+def test_missing_files_are_listed_with_their_source(run, folder):
     result = run("data")
-    at = result.stdout.index("missing, to be had from github.com/rebelosa/labelrankingforests")
+    at = result.stdout.index("missing, available from github.com/rebelosa/labelrankingforests")
     assert "label_ranking/iris.csv" in result.stdout[at:]
     assert "regression/diabetes.csv" not in result.stdout
     assert result.stderr == f"Set {VARIABLE} to the folder that holds the files.\n"
 
 
-def test_counts_of_what_is_here_and_what_is_missing(run, folder):
+def test_present_and_missing_files_are_counted(run, folder):
     lines = {line.split()[0]: line.split() for line in run("data").stdout.splitlines() if line}
     assert lines["regression"][1:3] == ["1", "15"]
     assert lines["chu_partitions"][1:3] == ["0", "18"]
 
 
-def test_json_says_the_same_for_machines(run, folder):
+def test_json_holds_the_same_for_programs(run, folder):
     found = json.loads(run("data", "--json").stdout)
     assert found["folder"] == str(folder)
     assert [table["name"] for table in found["embedded"]] == list(CLASSICS)
@@ -94,7 +94,7 @@ def test_partitions_are_described_without_being_read(run, folder):
         ("abalon", "did you mean 'abalone'?"),
     ],
 )
-def test_a_set_that_cannot_be_shown_is_a_sentence(run, folder, name, message):
+def test_a_set_that_cannot_be_shown_is_one_sentence(run, folder, name, message):
     result = run("data", name)
     assert result.exit_code == 2
     assert message in result.stderr
@@ -102,7 +102,7 @@ def test_a_set_that_cannot_be_shown_is_a_sentence(run, folder, name, message):
     assert result.stdout == ""
 
 
-def test_a_file_of_the_wrong_shape_is_found_and_is_exit_code_1(run, folder):
+def test_a_file_of_the_wrong_shape_gives_exit_code_1(run, folder):
     result = run("data", "--verify")
     assert result.exit_code == 1
     assert "has 3 rows of 2 columns, not 625 of 5" in result.stdout
@@ -122,8 +122,8 @@ def test_one_file_can_be_checked(run, folder):
     assert "missing; get it from" in absent.stdout
 
 
-def test_an_empty_folder_is_said_to_hold_nothing(run, tmp_path, monkeypatch):
+def test_an_empty_folder_is_reported(run, tmp_path, monkeypatch):
     monkeypatch.setenv(VARIABLE, str(tmp_path / "nowhere"))
     result = run("data", "--verify")
     assert result.exit_code == 0
-    assert "holds none of the files" in result.stderr
+    assert "contains none of the files" in result.stderr

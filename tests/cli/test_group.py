@@ -1,4 +1,4 @@
-"""What all commands share: help, exit codes, speed of the answer, refusals."""
+"""What all commands share: help, exit codes, error messages."""
 
 import importlib.util
 import re
@@ -79,7 +79,7 @@ def test_completion_is_set_up_for_a_shell(run, shell):
     assert "_ORDINALITY_COMPLETE" in run("completion", shell).stdout
 
 
-def test_a_pipe_that_closes_early_is_no_fault():
+def test_a_pipe_that_closes_early_is_no_error():
     """``ordinality data | head -1`` must not end in a traceback."""
     code = "from ordinality.cli import main; main(['data', '--json'], prog_name='ordinality')"
     command = f'"{sys.executable}" -c "{code}" | head -c 1'

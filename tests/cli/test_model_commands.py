@@ -46,7 +46,7 @@ def test_predictions_for_a_program_are_json(run, model, trial):
     assert len(found["predicted effect"]) == 60
 
 
-def test_cells_that_a_spreadsheet_would_calculate_are_noted_or_made_safe(run, model, tmp_path):
+def test_cells_that_a_spreadsheet_reads_as_formulas_are_noted_or_escaped(run, model, tmp_path):
     path = tmp_path / "new.csv"
     path.write_text("dose,site,note\n1,x,=1+1\n-5,x,-5\n")
     for out in ("-", tmp_path / "a.csv"):
@@ -72,7 +72,7 @@ def test_a_table_without_a_column_of_the_model_is_refused(run, model, tmp_path):
     assert result.stdout == ""
 
 
-def test_a_category_that_was_never_seen_is_said_aloud(run, model, tmp_path):
+def test_a_category_that_was_not_in_training_is_noted(run, model, tmp_path):
     path = tmp_path / "new.csv"
     path.write_text("dose,site\n1,moon\n19,x\n")
     result = run("predict", model, path)
@@ -81,7 +81,7 @@ def test_a_category_that_was_never_seen_is_said_aloud(run, model, tmp_path):
     assert result.stdout.splitlines()[1:] == ["low", "high"]
 
 
-def test_a_model_that_is_not_there_is_a_sentence(run, trial, tmp_path):
+def test_a_model_that_does_not_exist_is_one_sentence(run, trial, tmp_path):
     absent = "no.skops"
     for command in (("predict", absent, trial), ("info", absent), ("explain", tmp_path)):
         result = run(*command)
@@ -90,13 +90,14 @@ def test_a_model_that_is_not_there_is_a_sentence(run, trial, tmp_path):
         assert result.stderr.count("\n") == 1
 
 
-def test_a_table_is_no_model(run, trial):
+def test_a_table_is_not_a_model_file(run, trial):
     result = run("predict", trial, trial)
     assert result.exit_code == 2
     assert "is not a model file" in result.stderr
+    assert "ordinality.save" not in result.stderr  # a function of Python, not a command
 
 
-def test_a_model_saved_in_python_is_sent_back_there(run, trial, tmp_path):
+def test_a_model_saved_in_python_is_refused(run, trial, tmp_path):
     path = tmp_path / "plain.skops"
     persist.save(OrdinalGP().fit([[0.0], [1.0], [2.0]], [0, 1, 1]), path)
     result = run("predict", path, trial)
@@ -107,7 +108,7 @@ def test_a_model_saved_in_python_is_sent_back_there(run, trial, tmp_path):
 # ---------------------------------------------------------------- evaluate, explain, info
 
 
-def test_an_evaluation_counts_what_was_confused(run, model, trial):
+def test_an_evaluation_has_a_confusion_matrix(run, model, trial):
     found = json.loads(run("evaluate", model, trial, "--json").stdout)
     assert found["rows"] == 60
     assert np.sum(found["confusion"]) == 60
@@ -133,12 +134,12 @@ def test_explanations_come_from_the_file_or_from_a_table(run, model, trial):
         kept["effects"][0]["above"], anew["effects"][0]["above"], atol=1e-3
     )
     shown = run("explain", model).stdout
-    for words in ("P(> low)", "marginal effect on", "Moving from low to mid"):
+    for words in ("P(> low)", "marginal effect on", "From low to mid"):
         assert words in shown
 
 
 def test_info_reads_the_description_alone(run, model, monkeypatch):
-    monkeypatch.setattr(persist, "load", None)  # to call it would be a fault
+    monkeypatch.setattr(persist, "load", None)  # calling it would be an error
     shown = run("info", model).stdout
     for words in ("low < mid < high", "60 rows", "linear", "frequencies"):
         assert words in shown

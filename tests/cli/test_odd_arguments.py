@@ -20,8 +20,14 @@ def table(tmp_path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--order", ""], "--order lists fewer than two labels; list all, lowest first"),
-        (["--order", "0"], "--order lists fewer than two labels; list all, lowest first"),
+        (
+            ["--order", ""],
+            "--order lists fewer than two labels; list all of them",
+        ),
+        (
+            ["--order", "0"],
+            "--order lists fewer than two labels; list all of them",
+        ),
         (["--order", "0,1,1"], "--order lists '1' twice; list every label once"),
         (["--order", "0,2"], "add it to --order at its place"),
         (["--features", "x\ng"], "a name with a line break must be in double quotes"),
@@ -46,7 +52,7 @@ def test_groups_may_be_integers_of_thirty_digits(run, table):
     assert done.exit_code == 0, done.stderr
 
 
-def test_labels_that_are_fractions_are_refused_without_python(run, tmp_path):
+def test_labels_that_are_fractions_are_refused_without_naming_python(run, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("x,y\n" + "".join(f"{i % 7},{i % 3 / 10}\n" for i in range(24)))
     done = run("fit", path, "--target", "y", "--model", "linear")
@@ -56,7 +62,7 @@ def test_labels_that_are_fractions_are_refused_without_python(run, tmp_path):
     assert "numpy" not in done.stderr
 
 
-def test_a_hint_about_a_column_is_no_command_to_run(run, tmp_path):
+def test_a_note_about_a_column_contains_no_command(run, tmp_path):
     path = tmp_path / "a.csv"
     rows = "".join(f"{i},{i % 7},{i % 2}\n" for i in range(24))
     path.write_text("id; rm -r x,x,y\n" + rows)
@@ -68,7 +74,7 @@ def test_a_hint_about_a_column_is_no_command_to_run(run, tmp_path):
 def test_a_file_that_exists_is_refused_with_the_option_that_replaces_it(run, fitted, trial):
     done = run("predict", fitted[0], trial, "--out", trial)
     assert done.exit_code == 2
-    assert done.stderr.endswith("exists; --force replaces it.\n")
+    assert done.stderr.endswith("exists; replace it with --force.\n")
 
 
 @pytest.mark.parametrize("models", ["", "linear", "linear,linear"])
@@ -98,7 +104,7 @@ def test_weights_of_an_evaluation_are_checked_by_the_name_of_their_column(
     assert says in done.stderr
 
 
-def test_a_label_that_is_nan_is_no_label(run, fitted, tmp_path):
+def test_rows_with_a_weight_of_nan_are_left_out(run, fitted, tmp_path):
     path = tmp_path / "a.parquet"
     cells = {"dose": [1, 19], "site": ["x", "y"], "effect": ["low", "high"]}
     polars.DataFrame({**cells, "w": [1.0, float("nan")]}).write_parquet(path)
@@ -149,4 +155,4 @@ def test_an_odd_description_of_a_model_is_refused(run, fitted, tmp_path, name):
         for command in ("info", "explain"):
             done = run(command, path)
             assert done.exit_code == 2, (name, value)
-            assert "is damaged" in done.stderr
+            assert "is corrupt" in done.stderr

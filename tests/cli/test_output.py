@@ -1,4 +1,4 @@
-"""Data never steer the terminal: control characters are shown, not sent."""
+"""Data do not control the terminal: control characters are printed as escapes."""
 
 import json
 import re

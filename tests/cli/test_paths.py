@@ -1,9 +1,10 @@
-"""Files of a command: refused before anything heavy is loaded, accounted for after Ctrl-C."""
+"""Files of a command: refused before anything heavy is loaded, reported after Ctrl-C."""
 
 import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -48,8 +49,8 @@ REFUSED = {
     "fit nowhere.csv --target y": "There is no file nowhere.csv",
     "fit @nowhere --target y": "@nowhere is not a table of the package",
     "fit . --target y": ". is a folder",
-    "fit table.csv --target y --out model.skops": "model.skops exists; --force replaces it",
-    "fit table.csv --target y --report page.html": "page.html exists; --force replaces it",
+    "fit table.csv --target y --out model.skops": "model.skops exists; replace it with --force",
+    "fit table.csv --target y --report page.html": "page.html exists; replace it with --force",
     "fit table.csv --target y --out model.pkl": "should end in .skops",
     "fit table.csv --target y --modle gp": "No such option",
     "fit table.csv --target y --model forest": "'forest' is not one of",
@@ -58,7 +59,7 @@ REFUSED = {
     "compare table.csv --target y --models gp,forest": "no model named 'forest'; the names are",
     "predict nowhere.skops table.csv": "There is no file nowhere.skops",
     "predict model.skops nowhere.csv": "There is no file nowhere.csv",
-    "predict model.skops table.csv --out table.csv": "table.csv exists; --force replaces it",
+    "predict model.skops table.csv --out table.csv": "exists; replace it with --force",
     "predict model.skops table.csv --out found.xyz": "should end in .csv, .tsv",
     "predict model.skops table.csv --colour": "No such option",
     "evaluate nowhere.skops table.csv": "There is no file nowhere.skops",
@@ -68,8 +69,8 @@ REFUSED = {
     "info nowhere.skops": "There is no file nowhere.skops",
     "info": "Missing argument",
     "data --colour": "No such option",
-    "reproduce gpor/table-2 --out table.txt": "table.txt exists; --force replaces it",
-    "reproduce --page page.md": "page.md exists; --force replaces it",
+    "reproduce gpor/table-2 --out table.txt": "table.txt exists; replace it with --force",
+    "reproduce --page page.md": "page.md exists; replace it with --force",
     "reproduce gpor/table-2 --partitions x": "neither a number nor a range",
     "completion ksh": "'ksh' is not one of",
     "fitt": "No such command",
@@ -95,7 +96,7 @@ def test_a_name_that_has_to_be_looked_up_is_refused_without_the_slow_libraries(t
     assert not statistics  # of SciPy, half a second
 
 
-def test_names_that_the_command_line_knows_by_itself_are_those_of_the_library():
+def test_names_copied_into_the_command_line_are_those_of_the_library():
     assert tuple(workbench.MODELS) == MODELS
     assert workbench.BASELINES == BASELINES
     assert tuple(OF_TABLES) == FORMATS
@@ -167,24 +168,18 @@ def test_an_interruption_right_after_the_first_file_names_it(fit, monkeypatch):
 
 
 def test_an_interruption_between_two_files_names_both(fit, monkeypatch):
-    monkeypatch.setattr(workbench, "write_report", stop)
+    monkeypatch.setattr(workbench.Study, "report", stop)
     said, changed, (out, report) = fit()
     assert changed == [True, False]
     assert said == f"Error: Interrupted; written completely: {out}; not changed: {report}."
 
 
 def test_an_interruption_after_the_last_file_names_all(fit, monkeypatch):
-    write = then_stop(lambda found, path, **more: path_of(path).write_text("new"))
-    monkeypatch.setattr(workbench, "write_report", write)
+    write = then_stop(lambda found, path, **more: Path(path).write_text("new"))
+    monkeypatch.setattr(workbench.Study, "report", write)
     said, changed, (out, report) = fit()
     assert changed == [True, True]
     assert said == f"Error: Interrupted; written completely: {out}, {report}."
-
-
-def path_of(path):
-    from pathlib import Path
-
-    return Path(path)
 
 
 def test_an_interrupted_prediction_says_whether_its_file_was_written(

@@ -21,7 +21,7 @@ def lines(capsys):
     return capsys.readouterr().err.splitlines()
 
 
-def test_elsewhere_than_in_a_terminal_progress_is_plain_lines(capsys, clock):
+def test_without_a_terminal_progress_is_plain_lines(capsys, clock):
     with progress("fitting") as tick:
         tick("gp, fold 1 of 10", 0.0)
         clock[0] += 30.0
@@ -30,7 +30,7 @@ def test_elsewhere_than_in_a_terminal_progress_is_plain_lines(capsys, clock):
     assert lines(capsys) == ["fitting: boost, fold 3 of 10; about 90 s left"]
 
 
-def test_work_that_is_soon_done_is_not_talked_about(capsys, clock):
+def test_short_work_prints_no_progress(capsys, clock):
     with progress("fitting") as tick:
         for fold in range(10):
             clock[0] += 0.15
@@ -49,7 +49,7 @@ def test_a_long_model_gets_a_line_every_ten_seconds(capsys, clock):
     assert said[-1].endswith(" s left")
 
 
-def test_counting_is_one_piece_of_work(capsys, clock):
+def test_counters_do_not_make_a_new_subject(capsys, clock):
     with progress("gpor/table-2") as tick:
         for cell in range(30):
             tick(f"{cell} of 30 cells done", cell / 30)
@@ -57,7 +57,7 @@ def test_counting_is_one_piece_of_work(capsys, clock):
     assert len(lines(capsys)) == 3
 
 
-def test_every_model_that_takes_a_while_is_named(capsys, clock):
+def test_every_model_that_takes_some_seconds_is_named(capsys, clock):
     with progress("fitting") as tick:
         for i, name in enumerate(["gp", "linear", "boost"]):
             for fold in range(5):

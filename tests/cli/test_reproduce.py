@@ -24,7 +24,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "rows"
 
 
-def test_without_a_name_the_experiments_are_listed_with_how_far_they_are(run, folder):
+def test_without_a_name_the_experiments_are_listed_with_their_progress(run, folder):
     listed = run("reproduce", "--results", folder)
     assert listed.exit_code == 0
     assert "tiny/table-1" in listed.stdout
@@ -35,18 +35,18 @@ def test_without_a_name_the_experiments_are_listed_with_how_far_they_are(run, fo
     assert [(line["done"], line["cells"]) for line in data] == [(4, 8)]
 
 
-def test_a_run_computes_what_is_missing_and_prints_ours_beside_theirs(run, folder):
+def test_a_run_computes_what_is_missing_and_prints_it_beside_the_published(run, folder):
     result = run("reproduce", "tiny/table-1", "--results", folder)
     assert result.exit_code == 0
     assert "8 of 8 cells are to be computed" in result.stderr
     assert "10.0 ± 5.0" in result.stdout
     assert "Reproduced: " in result.stdout
     again = run("reproduce", "tiny/table-1", "--results", folder)
-    assert "All 8 cells are there already" in again.stderr
+    assert "All 8 cells are already computed" in again.stderr
     assert again.stdout == result.stdout
 
 
-def test_only_what_was_asked_for_is_computed_and_shown(run, folder):
+def test_only_what_was_requested_is_computed_and_shown(run, folder):
     asked = ("--sets", "noisy", "--methods", "floored", "--partitions", "2")
     result = run("reproduce", "tiny/table-1", "--results", folder, *asked)
     assert "1 of 1 cells" in result.stderr
@@ -75,7 +75,7 @@ def test_reports_in_other_formats_are_printed_or_written(run, folder, tmp_path, 
     assert out.read_text(encoding="utf-8") == printed
     refused = run(*args, "--out", out)
     assert refused.exit_code == 2
-    assert "--force replaces it" in refused.stderr
+    assert "replace it with --force" in refused.stderr
     assert run(*args, "--out", out, "--force").exit_code == 0
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [out.name]
 
@@ -86,12 +86,12 @@ def test_a_figure_is_drawn(run, folder, tmp_path):
     assert out.read_text(encoding="utf-8").count("<svg") == 1
 
 
-def test_a_failed_cell_is_told_and_computed_again_with_retry(run, folder, monkeypatch):
+def test_a_failed_cell_is_reported_and_computed_again_with_retry(run, folder, monkeypatch):
     failing = tiny.spec(Method("refuses", "Refuses", tiny.refuses))
     monkeypatch.setattr(papers, "_all", lambda: {"tiny/table-1": failing})
     first = run("reproduce", "tiny/table-1", "--results", folder)
     assert first.exit_code == 0
-    assert "2 cells failed; --retry computes them again." in first.stderr
+    assert "2 cells failed; compute them again with --retry." in first.stderr
     assert "RuntimeError: no solution | with a bar" in first.stderr
     assert "1 failed" in first.stdout
     assert "All 12 cells" in run("reproduce", "tiny/table-1", "--results", folder).stderr
@@ -99,7 +99,7 @@ def test_a_failed_cell_is_told_and_computed_again_with_retry(run, folder, monkey
     assert "2 of 12 cells are to be computed" in again.stderr
 
 
-def test_ctrl_c_says_how_to_go_on(run, folder, monkeypatch):
+def test_ctrl_c_says_how_to_continue(run, folder, monkeypatch):
     def interrupted(jobs):
         def mapper(function, works):
             yield function(works[0])
@@ -111,15 +111,15 @@ def test_ctrl_c_says_how_to_go_on(run, folder, monkeypatch):
         patched.setattr(runs, "processes", interrupted)
         stopped = run("reproduce", "tiny/table-1", "--results", folder)
     assert stopped.exit_code == 130
-    assert "Stopped after 1 of 8 cells; the same command goes on there." in stopped.stderr
+    assert "Stopped after 1 of 8 cells; continue with the same command." in stopped.stderr
     assert "7 of 8 cells" in run("reproduce", "tiny/table-1", "--results", folder).stderr
 
 
-def test_kept_rows_are_checked(run, folder):
+def test_stored_rows_are_checked(run, folder):
     args = ("reproduce", "tiny/table-1", "--results", folder)
     refused = run(*args, "--check", 3)
     assert refused.exit_code == 2
-    assert "no row of tiny/table-1 to check" in " ".join(refused.stderr.split())
+    assert "has no row of tiny/table-1 to check" in " ".join(refused.stderr.split())
     run(*args)
     assert run(*args, "--check", 5).stdout == "5 of 5 rows are the same to six decimals.\n"
     store = Store(folder / "tiny.jsonl")
@@ -154,14 +154,14 @@ def test_kept_rows_are_checked(run, folder):
         (("tiny/table-1", "--format", "html", "--out", "a.txt"), "should end in .html"),
     ],
 )
-def test_what_cannot_be_done_is_refused_in_a_sentence(run, folder, args, sentence):
+def test_a_wrong_request_is_one_sentence(run, folder, args, sentence):
     result = run("reproduce", *args, "--results", folder)
     assert result.exit_code == 2
     assert sentence in " ".join(result.stderr.split())
     assert not folder.exists()
 
 
-def test_data_that_are_not_there_are_no_failed_cells(run, tmp_path, monkeypatch):
+def test_missing_data_are_not_failed_cells(run, tmp_path, monkeypatch):
     monkeypatch.setenv("ORDINALITY_DATA", str(tmp_path / "empty"))
     result = run("reproduce", "gpor/table-2", "--results", tmp_path / "rows")
     assert result.exit_code == 2
@@ -169,7 +169,7 @@ def test_data_that_are_not_there_are_no_failed_cells(run, tmp_path, monkeypatch)
     assert not (tmp_path / "rows").exists()
 
 
-def test_rows_are_kept_beside_the_data_folder_unless_named(run, tmp_path, monkeypatch):
+def test_rows_are_stored_beside_the_data_folder_by_default(run, tmp_path, monkeypatch):
     monkeypatch.setenv("ORDINALITY_DATA", str(tmp_path / "data"))
     monkeypatch.delenv("ORDINALITY_RESULTS", raising=False)
     said = run("reproduce").stderr.replace("\n", "")
@@ -188,7 +188,7 @@ def test_the_page_of_results_is_what_the_rows_give(run, tmp_path):
     )
 
 
-def test_the_committed_rows_are_small_and_whole():
+def test_the_committed_rows_are_small_and_complete():
     files = sorted((ROOT / "results").glob("*.jsonl"))
     assert sum(path.stat().st_size for path in files) < 4e6
     for path in files:
@@ -199,7 +199,7 @@ def test_the_committed_rows_are_small_and_whole():
         assert all(row["metrics"] == runs.rounded(row["metrics"]) for row in rows.values())
 
 
-def test_a_line_that_is_no_row_is_a_warning_and_its_cell_is_computed_again(run, folder):
+def test_an_invalid_line_is_a_warning_and_its_cell_is_computed_again(run, folder):
     run("reproduce", "tiny/table-1", "--results", folder)
     path = folder / "tiny.jsonl"
     lines = path.read_text().splitlines()

@@ -1,4 +1,4 @@
-"""One small table whose answer is known: the level follows the dose, the site does nothing."""
+"""A small table with a known answer: the level depends on the dose and not on the site."""
 
 import numpy as np
 import polars
@@ -32,10 +32,10 @@ def frame():
 
 @pytest.fixture(scope="session")
 def problem(frame):
-    return problem_of(frame, "effect", order=LEVELS, features=["dose", "site"])[0]
+    return problem_of(frame, "effect", order=LEVELS, features=["dose", "site"])
 
 
 @pytest.fixture(scope="session")
 def found(problem):
-    """A study of two models that are quick to fit."""
+    """A study of a model that is quick to fit."""
     return study_of(problem, "linear")

@@ -10,23 +10,18 @@ from ordinality.workbench import (
     SCORES,
     Assessment,
     Choice,
-    Frequencies,
     Model,
-    against_baselines,
     assess,
     baselines,
     choose,
-    difference,
     folds,
-    level_proba,
     model,
-    named,
-    pipeline,
     problem_of,
-    row_scores,
-    scores,
     study_of,
 )
+from ordinality.workbench.assess import against_baselines, difference, row_scores, scores
+from ordinality.workbench.models import Frequencies, models_by_name
+from ordinality.workbench.problem import build_pipeline, level_proba
 
 LEVELS = ["none", "some", "full"]
 
@@ -49,20 +44,20 @@ def test_predictions_are_of_rows_that_were_not_seen(problem, assessed):
         np.testing.assert_allclose(frequencies.proba[test], np.tile(expected, (len(test), 1)))
 
 
-def test_a_model_that_can_see_the_dose_beats_both_baselines(problem, assessed):
+def test_a_model_that_uses_the_dose_beats_both_baselines(problem, assessed):
     better, sentence = against_baselines(problem, assessed[0], assessed[1:])
     assert better
     assert sentence.startswith("Better than both baselines")
 
 
-def test_a_model_that_is_no_better_is_called_so(problem, assessed):
+def test_a_model_that_is_not_better_than_a_baseline_is_reported(problem, assessed):
     better, sentence = against_baselines(problem, assessed[1], [assessed[0]])
     assert not better
     assert sentence.startswith("Not better than the baseline")
     assert "Do not rely on this model" in sentence
 
 
-def test_the_column_that_matters_is_the_one_that_hurts_when_shuffled(assessed):
+def test_permutation_importance_is_large_for_the_column_that_matters(assessed):
     importance = assessed[0].importance
     assert importance["dose"] > 0.2
     assert abs(importance["site"]) < 0.1 * importance["dose"]
@@ -87,7 +82,7 @@ def test_two_processes_find_what_one_does(problem, name):
 
 
 class FixedScore(OrdinalSVM):
-    """A machine whose score is the first feature, whatever the labels were."""
+    """A model whose score is the first feature, whatever the labels are."""
 
     def predict_latent(self, X):
         return np.asarray(X, dtype=float)[:, 0]
@@ -128,7 +123,7 @@ def test_a_study_fits_a_model_that_needs_a_link_once_for_each_fold_and_once_more
     assert len(fits) == 5  # and not 4 * 6 + 6
     # What is kept is the ordinary estimator, with its link.
     assert found.model.calibration_folds == OrdinalBoost().calibration_folds
-    np.testing.assert_allclose(found.solver.predict_proba(problem.frame).sum(axis=1), 1.0)
+    np.testing.assert_allclose(found.pipeline.predict_proba(problem.frame).sum(axis=1), 1.0)
 
 
 def test_shared_links_predict_as_well_as_those_of_six_fits(problem):
@@ -136,8 +131,8 @@ def test_shared_links_predict_as_well_as_those_of_six_fits(problem):
     ours = assess(problem, [model("svm")], splits)[0]
     proba = np.empty_like(ours.proba)
     for train, test in splits:
-        solver = problem.fitted(pipeline(model("svm"), problem), train)  # six fits
-        proba[test] = level_proba(solver, problem.rows(test))
+        pipeline = problem.fitted(build_pipeline(model("svm"), problem), train)  # six fits
+        proba[test] = level_proba(pipeline, problem.rows(test))
     log_score = SCORES[3]
     assert ours.scores[log_score] < scores(problem, proba)[log_score] + 0.005
 
@@ -151,7 +146,7 @@ def test_each_repeat_is_calibrated_from_its_own_folds(problem):
 
 
 def test_weights_count_in_the_scores(frame):
-    problem, _ = problem_of(frame, "effect", order=LEVELS, features=["dose"], weights="weight")
+    problem = problem_of(frame, "effect", order=LEVELS, features=["dose"], weights="weight")
     proba = np.tile([0.2, 0.3, 0.5], (len(problem), 1))
     expected = metrics.ranked_probability_score(
         problem.y, proba, levels=LEVELS, sample_weight=problem.weights
@@ -159,26 +154,26 @@ def test_weights_count_in_the_scores(frame):
     assert scores(problem, proba)[SCORES[0]] == pytest.approx(expected)
 
 
-def test_of_models_that_cannot_be_told_apart_the_first_is_taken(problem):
+def test_of_models_within_a_standard_error_the_first_is_selected(problem):
     truth = np.eye(3)[problem.order.encode(problem.y)]
     good = 0.8 * truth + 0.2 / 3
     luck = np.where(np.arange(90) < 54, 0.05, -0.05)[:, None]  # better in 54 rows of 90
     slightly = good + luck * (truth - 1 / 3)
     first, second = made(problem, "first", good), made(problem, "second", slightly)
     assert second.scores[SCORES[0]] < first.scores[SCORES[0]]
-    assert choose(problem, [first, second]).taken is first
-    assert "comes first in the list" in choose(problem, [first, second]).why
+    assert choose(problem, [first, second]).selected is first
+    assert "earlier in the order of preference" in choose(problem, [first, second]).reason
 
 
-def test_a_model_that_is_clearly_better_is_taken_though_it_comes_last(problem):
+def test_a_model_that_is_clearly_better_is_selected_though_it_comes_last(problem):
     truth = np.eye(3)[problem.order.encode(problem.y)]
     poor, good = (
         made(problem, name, w * truth + (1 - w) / 3) for name, w in (("a", 0.1), ("b", 0.9))
     )
     choice = choose(problem, [poor, good])
     assert isinstance(choice, Choice)
-    assert choice.taken is good
-    assert "least ranked probability score of 2 models" in choice.why
+    assert choice.selected is good
+    assert "lowest ranked probability score of 2 models" in choice.reason
 
 
 def test_the_error_of_a_difference_is_that_of_the_mean_of_the_rows(problem):
@@ -188,13 +183,24 @@ def test_the_error_of_a_difference_is_that_of_the_mean_of_the_rows(problem):
     found = difference(problem, *pair)
     assert found.mean == pytest.approx(gap.mean())
     assert found.error == pytest.approx(gap.std(ddof=1) / np.sqrt(len(gap)))
-    assert found.share == pytest.approx(np.mean(gap < 0))
 
 
 def test_an_unknown_model_is_refused_with_the_names():
     with pytest.raises(ValueError, match="no model named 'forest'; the names are gp, linear"):
-        named(["gp", "forest"], 10)
+        models_by_name(["gp", "forest"], 10)
 
 
 def test_no_model_shares_its_name_with_a_baseline():
     assert not set(BASELINES) & set(MODELS)
+
+
+def test_a_difference_below_two_standard_errors_is_called_noise(problem):
+    truth = np.eye(3)[problem.order.encode(problem.y)]
+    base = 0.5 * truth + 0.5 / 3
+    luck = np.where(np.arange(90) < 50, 0.05, -0.05)[:, None]  # better in 50 rows of 90
+    slightly = made(problem, "slightly", base + luck * (truth - 1 / 3))
+    clearly = made(problem, "clearly", 0.9 * truth + 0.1 / 3)
+    for one, noise in ((slightly, True), (clearly, False)):
+        better, sentence = against_baselines(problem, one, [made(problem, "base", base)])
+        assert better
+        assert sentence.endswith("which is within noise).") == noise

@@ -1,4 +1,4 @@
-"""What is tried: chosen by the size of the table, stopped by the clock only in an emergency."""
+"""Which models are tried: selected by the size of the table, with a limit of the time."""
 
 import itertools
 import time
@@ -9,20 +9,23 @@ import pytest
 from ordinality._compile import loop, watch
 from ordinality.workbench import (
     BASELINES,
-    COSTS,
     MODELS,
     Assessment,
-    Cost,
-    Size,
     Skipped,
     assess,
     baselines,
-    candidates,
     folds,
     model,
     study_of,
 )
-from ordinality.workbench.models import processor_time
+from ordinality.workbench.models import (
+    COSTS,
+    Cost,
+    Frequencies,
+    Size,
+    candidates,
+    processor_time,
+)
 
 WINE = Size(rows=72, columns=21, levels=5)
 
@@ -45,7 +48,11 @@ def few(monkeypatch):
 
 
 def outcome(found):
-    return found.choice.why, [(one.name, one.scores) for one in found.found], found.skipped
+    return (
+        found.choice.reason,
+        [(one.name, one.scores) for one in found.assessments],
+        found.skipped,
+    )
 
 
 # ---------------------------------------------------------------- the estimate
@@ -64,6 +71,8 @@ def test_a_larger_table_never_costs_less():
 
 
 def test_the_cost_of_a_study_is_that_of_its_folds_and_of_the_final_fit():
+    quadratic = Cost(fixed=0.5, scale=1e-6, a=2, b=1, c=0)
+    assert quadratic.of_fold(Size(1000, 4, 3)) == pytest.approx(0.5 + 4.0)
     cost = Cost(fixed=1.0, scale=0.01, a=1.0, b=0.0, c=0.0)
     assert cost.of_all(Size(100, 3, 3), 5) == pytest.approx(5 * (1 + 0.8) + (1 + 1.0))
 
@@ -74,15 +83,15 @@ def test_all_models_are_tried_on_a_small_table():
     assert skipped == []
 
 
-def test_large_tables_are_left_to_the_models_that_grow_slowly():
+def test_on_large_tables_only_models_of_linear_cost_are_tried():
     tried, skipped = candidates(Size(50_000, 10, 5), 5, budget=300.0)
     assert [entry.name for entry in tried] == ["boost", "trees"]
     assert [one.name for one in skipped] == ["gp", "linear", "plsor", "svm"]
     assert "50000 rows" in skipped[0].reason
-    assert "--" not in skipped[0].reason  # flags are for the command line to name
+    assert "--" not in skipped[0].reason  # only the command line names options
 
 
-def test_estimates_within_the_budget_add_up_to_no_more_than_it():
+def test_estimates_add_up_to_no_more_than_the_budget():
     for budget in (5.0, 60.0, 600.0):
         tried, _ = candidates(Size(1500, 20, 5), 5, budget=budget)
         total = sum(entry.cost.of_all(Size(1500, 20, 5), 5) for entry in tried)
@@ -97,7 +106,7 @@ def test_if_no_model_is_within_the_budget_the_cheapest_is_tried():
     assert len(skipped) == 5
 
 
-# ---------------------------------------------------------------- the clock
+# ---------------------------------------------------------------- the time limit
 
 
 def test_the_choice_does_not_depend_on_the_speed_of_the_machine(problem, few, slow):
@@ -106,17 +115,16 @@ def test_the_choice_does_not_depend_on_the_speed_of_the_machine(problem, few, sl
     assert outcome(study_of(problem, n_splits=2)) == as_it_is
 
 
-def test_the_emergency_stop_says_that_it_struck(problem, few, slow):
+def test_the_time_limit_is_reported(problem, few, slow):
     slow(1000.0)
     found = study_of(problem, n_splits=2)
-    # The one with the least estimate is assessed nevertheless.
-    assert [one.name for one in found.found] == ["svm"]
+    # The one with the lowest estimated cost is assessed nevertheless.
+    assert [one.name for one in found.assessments] == ["svm"]
     stopped = {one.name: one.reason for one in found.skipped}
-    assert "stopped by the clock after 1 of 2 folds" in stopped["plsor"]
-    assert "600 s is the limit" in stopped["plsor"]
-    assert "after 0 of 2 folds" in stopped["linear"]
-    assert any("emergency stop by the clock struck" in said for said in found.warnings)
-    assert [one.name for one in found.beside] == list(BASELINES)
+    assert "stopped after 1 of 2 folds by the time limit of 600 s" in stopped["plsor"]
+    assert "stopped after 0 of 2 folds" in stopped["linear"]
+    assert any("the time limit was reached" in said for said in found.warnings)
+    assert [one.name for one in found.baselines] == list(BASELINES)
 
 
 def test_models_that_were_finished_before_the_stop_are_kept(problem, slow):
@@ -126,11 +134,11 @@ def test_models_that_were_finished_before_the_stop_are_kept(problem, slow):
     assert [type(one) for one in answers] == [Assessment, Skipped, Assessment, Assessment]
 
 
-def test_a_model_that_was_asked_for_is_never_stopped(problem, slow):
+def test_a_requested_model_is_never_stopped(problem, slow):
     slow(1e6)
     found = study_of(problem, "linear", n_splits=2)
     assert found.skipped == ()
-    assert found.choice.taken.name == "linear"
+    assert found.choice.selected.name == "linear"
 
 
 # ---------------------------------------------------------------- progress
@@ -138,7 +146,9 @@ def test_a_model_that_was_asked_for_is_never_stopped(problem, slow):
 
 def test_progress_names_the_model_and_the_fold_and_how_much_is_done(problem):
     said = []
-    study_of(problem, "svm", n_splits=2, tick=lambda what, share: said.append((what, share)))
+    study_of(
+        problem, "svm", n_splits=2, progress=lambda what, share: said.append((what, share))
+    )
     words = [what for what, _ in said]
     assert words[:3] == ["svm, fold 1 of 2", "svm, fold 2 of 2", "frequencies, fold 1 of 2"]
     assert words[-1] == "svm, all rows"
@@ -148,7 +158,7 @@ def test_progress_names_the_model_and_the_fold_and_how_much_is_done(problem):
     assert shares[-1] < 1.0
 
 
-def test_compiling_is_not_charged_to_a_model():
+def test_compilation_is_not_part_of_the_cost_of_a_model():
     made = {}
     exec("def half(x):\n    return 0.5 * x", made)  # no source file, so nothing is cached
     half = loop(made["half"])
@@ -157,3 +167,8 @@ def test_compiling_is_not_charged_to_a_model():
         half(3.0)
     assert compiling.seconds > 0.0
     assert spent.seconds < compiling.seconds
+
+
+def test_the_frequencies_leave_no_level_without_probability():
+    baseline = Frequencies(levels=["low", "high"]).fit([[0], [0], [0]], ["low"] * 3)
+    assert baseline.predict_level_proba([[1]]).tolist() == [[3.5 / 4, 0.5 / 4]]

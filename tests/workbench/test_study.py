@@ -8,20 +8,16 @@ import ordinality
 from ordinality import persist
 from ordinality.tables import Table, TableError
 from ordinality.workbench import (
-    effect_of,
+    Effect,
     effects,
     evaluation,
-    in_words,
-    labelled,
-    level_proba,
+    labelled_rows,
     model,
-    moves,
-    pipeline,
-    plain,
-    plain_effect,
     problem_of,
     study,
 )
+from ordinality.workbench.problem import build_pipeline, level_proba
+from ordinality.workbench.study import json_value, threshold_sentences
 
 LEVELS = ["none", "some", "full"]
 
@@ -31,11 +27,11 @@ def test_a_study_in_three_lines(frame, tmp_path):
     found.save(tmp_path / "trial.skops")
     again = ordinality.load(tmp_path / "trial.skops")
     np.testing.assert_array_equal(
-        again.predict(found.problem.frame), found.solver.predict(found.problem.frame)
+        again.predict(found.problem.frame), found.pipeline.predict(found.problem.frame)
     )
 
 
-def test_the_summary_is_json_and_the_file_carries_it(found, tmp_path):
+def test_the_summary_is_json_and_is_stored_in_the_file(found, tmp_path):
     summary = found.summary()
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     assert summary["levels"] == LEVELS
@@ -47,14 +43,15 @@ def test_the_summary_is_json_and_the_file_carries_it(found, tmp_path):
 
 
 def test_what_is_not_finite_is_none_in_json():
-    assert plain({"score": float("inf"), "n": np.int64(3)}) == {"score": None, "n": 3}
+    found = json_value({"a": np.float64(1.5), "b": (np.inf, np.int64(2), np.array([np.nan]))})
+    assert found == {"a": 1.5, "b": [None, 2, [None]]}
 
 
 def test_effects_are_averages_of_predictions_with_one_column_changed(problem, found):
     effect = next(one for one in found.effects if one.column == "dose")
     for value, row in zip(effect.values, effect.proba, strict=True):
         changed = problem.frame.with_columns(dose=np.full(len(problem), value))
-        np.testing.assert_allclose(row, level_proba(found.solver, changed).mean(axis=0))
+        np.testing.assert_allclose(row, level_proba(found.pipeline, changed).mean(axis=0))
     np.testing.assert_allclose(effect.change.sum(), 0.0, atol=1e-12)
     assert effect.change[-1] > 0.05  # more dose, more effect
 
@@ -70,38 +67,39 @@ def test_categories_are_compared_from_the_lowest_to_the_highest(problem, found):
     assert effect.between == (low, high)
 
 
-def test_missing_cells_do_not_spoil_effects(frame):
+def test_effects_are_finite_with_missing_cells(frame):
     gaps = np.where(np.arange(len(frame)) % 7, frame["dose"].to_numpy(), np.nan)
     holes = frame.with_columns(dose=gaps)
-    problem, _ = problem_of(holes, "effect", order=LEVELS, features=["dose", "site"])
-    solver = problem.fitted(pipeline(model("linear"), problem))
-    for effect in effects(solver, problem.frame):
+    problem = problem_of(holes, "effect", order=LEVELS, features=["dose", "site"])
+    pipeline = problem.fitted(build_pipeline(model("linear"), problem))
+    for effect in effects(pipeline, problem.frame):
         assert np.all(np.isfinite(effect.proba))
         assert np.all(np.isfinite(effect.change))
 
 
 def test_an_effect_survives_json(found):
     for effect in found.effects:
-        again = effect_of(json.loads(json.dumps(plain_effect(effect))))
+        again = Effect.from_dict(json.loads(json.dumps(effect.as_dict())))
         np.testing.assert_allclose(again.proba, effect.proba, atol=1.1e-4)
         assert again.between == effect.between
 
 
-def test_the_words_name_every_threshold_and_the_column_that_moves_it(found):
-    sentences = in_words(found)
-    assert "from none to full, and 2 thresholds cut" in sentences[0]
+def test_the_sentences_name_every_threshold_and_the_column_with_the_largest_effect(found):
+    sentences = found.sentences
+    assert "2 thresholds divide the scores into the levels of effect" in sentences[0]
     for lower, upper in (("none", "some"), ("some", "full")):
-        sentence = next(one for one in sentences if one.startswith(f"Moving from {lower} to"))
+        sentence = next(one for one in sentences if one.startswith(f"From {lower} to"))
         assert f"to {upper}: " in sentence
         assert "when dose is one standard deviation larger" in sentence
-    taken = found.choice.taken.proba.argmax(axis=1)
-    right = np.mean(taken == found.problem.order.encode(found.problem.y))
-    assert f"the right level for {right:.0%}" in sentences[-1]
+    predicted = found.choice.selected.proba.argmax(axis=1)
+    right = np.mean(predicted == found.problem.order.encode(found.problem.y))
+    assert f"the correct level for {right:.0%}" in sentences[-1]
 
 
-def test_a_threshold_that_nothing_moves_is_said_to_be_so(found):
-    still = [effect_of({**plain_effect(found.effects[1]), "change": [0.0, 0.0, 0.0]})]
-    assert all("no column by itself" in sentence for sentence in moves(still, LEVELS))
+def test_a_threshold_that_no_column_affects_is_reported(found):
+    still = [Effect.from_dict({**found.effects[1].as_dict(), "change": [0.0, 0.0, 0.0]})]
+    sentences = threshold_sentences(still, LEVELS)
+    assert all("no single column" in sentence for sentence in sentences)
 
 
 # ---------------------------------------------------------------- evaluation
@@ -109,8 +107,8 @@ def test_a_threshold_that_nothing_moves_is_said_to_be_so(found):
 
 def test_an_evaluation_counts_the_confusions(found, frame):
     table = Table(narwhals.from_native(frame))
-    rows, y, weights, notes = labelled(found.solver, table, "effect")
-    scored = evaluation(found.solver, rows, y, weights, notes, counts=found.counts)
+    rows, y, weights, notes = labelled_rows(found.pipeline, table, "effect")
+    scored = evaluation(found.pipeline, rows, y, weights, notes, counts=found.problem.counts)
     assert scored.confusion.sum() == scored.rows == 90
     right = np.trace(scored.confusion) / 90
     assert scored.scores["zero-one error"] == pytest.approx(1 - right)
@@ -118,9 +116,9 @@ def test_an_evaluation_counts_the_confusions(found, frame):
     assert json.dumps(scored.as_dict(), allow_nan=False)
 
 
-def test_rows_without_a_label_are_left_out_and_said_so(found, frame):
+def test_rows_without_a_label_are_left_out_with_a_note(found, frame):
     empty = frame.with_columns(effect=frame["effect"].scatter([0, 5], [None, None]))
-    _, y, _, notes = labelled(found.solver, Table(narwhals.from_native(empty)), "effect")
+    _, y, _, notes = labelled_rows(found.pipeline, Table(narwhals.from_native(empty)), "effect")
     assert len(y) == 88
     assert notes[0] == "Left out 2 rows without effect."
 
@@ -128,9 +126,9 @@ def test_rows_without_a_label_are_left_out_and_said_so(found, frame):
 def test_a_level_the_model_does_not_know_is_refused(found, frame):
     odd = frame.with_columns(effect=frame["effect"].replace({"some": "huge"}))
     with pytest.raises(TableError, match="'huge', which is not one of the levels"):
-        labelled(found.solver, Table(narwhals.from_native(odd)), "effect")
+        labelled_rows(found.pipeline, Table(narwhals.from_native(odd)), "effect")
 
 
-def test_a_wrong_name_of_the_labels_gets_the_near_one(found, frame):
+def test_a_misspelt_label_column_gets_a_suggestion(found, frame):
     with pytest.raises(TableError, match="did you mean 'effect'"):
-        labelled(found.solver, Table(narwhals.from_native(frame)), "efect")
+        labelled_rows(found.pipeline, Table(narwhals.from_native(frame)), "efect")

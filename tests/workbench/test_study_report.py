@@ -1,4 +1,4 @@
-"""The report: whole, safe, and true to the study."""
+"""The report: complete, safe, and in agreement with the study."""
 
 from html.parser import HTMLParser
 
@@ -6,14 +6,15 @@ import numpy as np
 import polars
 import pytest
 
-from ordinality.workbench import report, study, write_report
+from ordinality.workbench import study
+from ordinality.workbench.study_report import html_report
 
 VOID = {"meta", "br", "link", "img", "hr"}
 EVIL = '<script>alert("1")</script>'
 
 
 class Page(HTMLParser):
-    """Tags with their attributes, the text outside of pictures, and whether all tags close."""
+    """Tags with their attributes, the text outside of figures, and whether all tags close."""
 
     def __init__(self, text):
         super().__init__()
@@ -43,12 +44,12 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page(found):
-    return Page(report(found, model_file="trial.skops"))
+    return Page(html_report(found, model_file="trial.skops"))
 
 
 @pytest.fixture(scope="module")
 def evil():
-    """A table whose names and levels would like to be code."""
+    """A table whose column names and levels are HTML and template code."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=40)
     levels = ["<b>low</b>", EVIL, "{{ 7 * 7 }} & 'so'"]
@@ -61,29 +62,29 @@ def evil():
             EVIL: np.array(levels)[np.digitize(x, [-0.5, 0.5])],
         }
     )
-    return report(study(frame, EVIL, order=levels, model="linear", n_splits=3))
+    return html_report(study(frame, EVIL, order=levels, model="linear", n_splits=3))
 
 
-def test_the_page_holds_what_was_found(page, found):
+def test_the_page_contains_the_summary(page, found):
     summary = found.summary()
     assert summary["verdict"] in page.text
     for sentence in summary["words"]:
         assert sentence in page.text
-    for count in found.counts:
+    for count in found.problem.counts:
         assert str(count) in page.text
-    for words in ("What was asked", "The data", "The scores", "Pictures", "How to use it"):
+    for words in ("Task", "Data", "Scores", "Figures", "Columns", "Usage"):
         assert words in page.text
     assert "ordinality predict trial.skops" in page.text
-    assert "linear (Gaussian process with a linear kernel) was asked for." in page.text
+    assert "linear (Gaussian process with a linear kernel) was requested." in page.text
 
 
-def test_every_picture_is_in_the_page_under_names_of_its_own(page, found):
+def test_every_figure_is_in_the_page_with_unique_identifiers(page, found):
     assert sum(tag == "svg" for tag, _ in page.tags) == 2 + len(found.effects)
     names = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
     assert len(names) == len(set(names))
 
 
-def test_nothing_is_fetched_and_nothing_runs(page):
+def test_the_page_fetches_nothing_and_has_no_scripts(page):
     for tag, attrs in page.tags:
         assert tag not in {"script", "iframe", "object", "embed", "link", "img", "base", "form"}
         assert not any(name.startswith("on") for name in attrs)
@@ -91,7 +92,7 @@ def test_nothing_is_fetched_and_nothing_runs(page):
             assert attrs.get(name, "#").startswith(("#", "data:image/png;base64,"))
 
 
-def test_what_a_table_holds_is_shown_as_text(evil):
+def test_the_content_of_a_table_is_escaped(evil):
     page = Page(evil)
     assert not {tag for tag, _ in page.tags} & {"script", "img", "b"}
     assert EVIL in page.text
@@ -101,14 +102,14 @@ def test_what_a_table_holds_is_shown_as_text(evil):
 
 
 def test_the_same_study_is_the_same_page(found):
-    assert report(found) == report(found)
+    assert html_report(found) == html_report(found)
 
 
 def test_a_page_that_exists_is_kept_unless_forced(found, tmp_path):
     path = tmp_path / "report.html"
     path.write_text("mine")
-    with pytest.raises(FileExistsError, match="exists already"):
-        write_report(found, path)
+    with pytest.raises(FileExistsError, match="exists; choose another name"):
+        found.report(path)
     assert path.read_text() == "mine"
     found.report(path, force=True)
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
@@ -118,12 +119,12 @@ def test_a_page_that_exists_is_kept_unless_forced(found, tmp_path):
 def test_a_page_that_fails_leaves_nothing_behind(found, tmp_path, monkeypatch):
     monkeypatch.setattr("os.replace", lambda *args: (_ for _ in ()).throw(OSError("full")))
     with pytest.raises(OSError, match="full"):
-        write_report(found, tmp_path / "report.html")
+        found.report(tmp_path / "report.html")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_model_that_was_not_kept_says_how_to_keep_it(found):
-    assert "The model was not kept." in Page(report(found)).text
+def test_a_report_of_a_model_that_was_not_saved_says_how_to_save_it(found):
+    assert "The model was not saved." in Page(html_report(found)).text
 
 
 def test_a_verdict_against_the_model_is_marked():
@@ -131,5 +132,5 @@ def test_a_verdict_against_the_model_is_marked():
     frame = polars.DataFrame({"x": rng.normal(size=40), "y": np.arange(40) % 2})
     found = study(frame, "y", model="linear", n_splits=3)
     assert not found.verdict[0]
-    page = Page(report(found))
+    page = Page(html_report(found))
     assert any(attrs.get("class") == "verdict bad" for _, attrs in page.tags)

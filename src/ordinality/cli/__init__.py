@@ -1,8 +1,8 @@
-"""The command line: each command translates between a person and one call of the library.
+"""The command-line interface: each command translates its options into one library call.
 
 Results go to stdout, notes go to stderr, and a mistake is one sentence and exit code 2. A
-command is a module of this package that is imported on demand, and imports the heavy libraries
-when it runs, so that ``--help`` answers at once.
+command is a module of this package. It is imported on demand, and imports the heavy libraries
+only when it runs, so that ``--help`` is printed at once.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ from .paths import what_was_written
 
 __all__ = ["Commands", "Interruption", "Refusal", "main"]
 
-# Command name -> the module that defines it under the same name.
-COMMANDS = {
-    name: f"ordinality.cli.{name}"
-    for name in (
-        "fit",
-        "predict",
-        "evaluate",
-        "explain",
-        "compare",
-        "info",
-        "data",
-        "reproduce",
-        "completion",
-    )
-}
+# Each is defined in the module of its name, and listed in the order in which a user needs it.
+COMMANDS = [
+    "fit",
+    "predict",
+    "evaluate",
+    "explain",
+    "compare",
+    "info",
+    "data",
+    "reproduce",
+    "completion",
+]
 
-
-# What the library calls a parameter -> the option that sets it.
-FLAGS = {
-    "features": "--features",
-    "force": "--force",
-    "levels": "--order",
-    "wide": "--wide",
+# What errors of the library name -> what to type instead.
+TYPED = {
+    "`counts`": "--counts",
+    "`features`": "--features",
+    "`force`": "--force",
+    "`levels`": "--order",
+    "`order`": "--order",
+    "`weights`": "--weights",
+    "`wide`": "--wide",
+    "ordinality.save": "ordinality fit",
 }
 
 
 class Refusal(click.ClickException):
-    """What was asked cannot be done; the message says why and what to do."""
+    """The request cannot be carried out; the message says why and what to do."""
 
     exit_code = 2
 
@@ -69,14 +69,14 @@ class Commands(click.Group):
     """A group whose commands are imported on demand and whose errors are sentences."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the commands, in the order a newcomer meets them."""
-        return list(COMMANDS)
+        """Names of the commands."""
+        return COMMANDS
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import the command called `name`."""
         if name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(COMMANDS[name]), name)
+        command: click.Command = getattr(import_module(f"{__name__}.{name}"), name)
         return command
 
     def __call__(self, *args: Any, **more: Any) -> Any:
@@ -90,7 +90,7 @@ class Commands(click.Group):
             return super().make_context(*args, **more)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what the library refuses becomes a sentence, not a traceback."""
+        """Run a command; an error of the library becomes a sentence, not a traceback."""
         with _visible_messages(), _shown_warnings():
             return self._invoke(ctx)
 
@@ -98,26 +98,26 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except (ValueError, ImportError, FloatingPointError) as problem:
-            raise Refusal(_with_flags(problem)) from problem
+            raise Refusal(_with_options(problem)) from problem
         except MemoryError:
             raise Refusal(
-                "There is not enough memory for a table of this size; give fewer rows."
+                "There is not enough memory for a table of this size; use fewer rows."
             ) from None
         except BrokenPipeError:
-            raise  # the reader of our output has closed it; click ends quietly
+            raise  # the reader of our output has closed it; click exits silently
         except OSError as problem:
-            if problem.filename is None:  # ours, and a sentence already
-                raise Refusal(_with_flags(problem)) from problem
+            if problem.filename is None:  # raised by the library, with a message of its own
+                raise Refusal(_with_options(problem)) from problem
             sentence = f"{problem.filename} cannot be used: {problem.strerror}."
             raise Refusal(sentence) from problem
         except KeyboardInterrupt:
             raise Interruption(f"Interrupted; {what_was_written(ctx)}.") from None
 
 
-def _with_flags(problem: Exception) -> str:
+def _with_options(problem: Exception) -> str:
     """The message of an error in one line, with options in place of parameters."""
     said = " ".join(str(problem).split())
-    return re.sub(r"`(\w+)`", lambda found: FLAGS.get(found[1], found[0]), said)
+    return re.sub("|".join(map(re.escape, TYPED)), lambda found: TYPED[found[0]], said)
 
 
 @contextmanager
@@ -152,6 +152,6 @@ def main() -> None:
     """Learn from ordered labels and preferences.
 
     Results go to standard output, everything else to standard error. The exit code is 0 for
-    success, 2 for a request that was refused (a sentence says why and what to do), 130 after
-    Ctrl-C, and 1 for an internal error (please report it).
+    success, 2 for a request that cannot be carried out (a message says why and what to do),
+    130 after Ctrl-C, and 1 for an internal error (please report it).
     """

@@ -1,4 +1,4 @@
-"""``ordinality compare``: several models on one table, and a verdict in words."""
+"""``ordinality compare``: repeated cross-validation of several models, with tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from .fit import read_problem
-from .options import BASELINES, MODELS, Names, common, machine, of_table
+from .options import BASELINES, MODELS, Names, json_option, run_options, table_options
 from .output import number, progress, results, say, show, show_json, tell, titles, warn
 from .paths import check_table
 
@@ -21,19 +21,31 @@ Example:
 
 @click.command(epilog=EXAMPLE)
 @click.argument("table")
-@of_table
+@table_options
 @click.option(
     "--models",
     type=Names((*MODELS, *BASELINES)),
     default="gp,plsor,boost",
     show_default=True,
     metavar="A,B,C",
-    help=f"Which; the names are {', '.join((*MODELS, *BASELINES))}.",
+    help=f"Models to compare, of {', '.join((*MODELS, *BASELINES))}.",
 )
-@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True)
-@click.option("--repeats", type=click.IntRange(min=1), default=3, show_default=True)
-@common
-@machine
+@click.option(
+    "--folds",
+    type=click.IntRange(min=2),
+    default=5,
+    show_default=True,
+    help="Number of folds.",
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Number of repetitions of the cross-validation.",
+)
+@run_options
+@json_option
 def compare(
     table: str,
     models: list[str],
@@ -46,28 +58,29 @@ def compare(
 ) -> None:
     """Compare models by repeated cross-validation.
 
-    All models meet the same folds. Two are compared by the t-test that allows for training sets
-    that overlap (Nadeau and Bengio), p-values corrected by Holm's method; the verdict is about
-    the ranked probability score.
+    All models are assessed on the same folds. Pairs of models are compared in ranked
+    probability score by the t-test that allows for overlapping training sets (Nadeau and
+    Bengio), with p-values corrected by Holm's method.
     """
     if len(set(models)) < 2:
-        raise ValueError("--models names fewer than two models; name those to compare.")
+        raise ValueError("--models names fewer than two models; name at least two.")
     check_table(table)
-    problem, notes, _ = read_problem(table, **options)
-    from ordinality.workbench import assess, named
-    from ordinality.workbench import folds as deal
+    problem = read_problem(table, **options)
+    from ordinality import workbench
+    from ordinality.workbench.models import models_by_name
 
-    say(notes)
-    entries = named(models, len(problem), weighted=problem.weights is not None)
-    splits = deal(problem, n_splits=folds, repeats=repeats, seed=seed)
+    entries = models_by_name(models, len(problem), weighted=problem.weights is not None)
+    splits = workbench.folds(problem, n_splits=folds, repeats=repeats, seed=seed)
     with progress("comparing") as tick:
-        found: list[Any] = assess(problem, entries, splits, seed=seed, jobs=jobs, tick=tick)
+        found: list[Any] = workbench.assess(
+            problem, entries, splits, seed=seed, jobs=jobs, progress=tick
+        )
     warn(dict.fromkeys(f"{one.name}: {said}" for one in found for said in one.warnings))
     say([f"Processor time: {', '.join(f'{one.name} {one.seconds:.1f} s' for one in found)}."])
-    _tell(found, len(splits) // repeats, as_json)
+    _show(found, len(splits) // repeats, as_json)
 
 
-def _tell(found: list[Any], n_folds: int, as_json: bool) -> None:
+def _show(found: list[Any], n_folds: int, as_json: bool) -> None:
     import numpy as np
 
     from ordinality.experiments import compare as tests

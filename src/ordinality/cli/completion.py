@@ -1,4 +1,4 @@
-"""``ordinality completion``: the lines that teach a shell the commands and options."""
+"""``ordinality completion``: completion of commands and options by a shell."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Example:
 @click.command(epilog=EXAMPLE)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the set-up of completion for a shell."""
+    """Print the lines that set up completion in a shell."""
     kind = get_completion_class(shell)
     assert kind is not None  # click knows all three
     from . import main

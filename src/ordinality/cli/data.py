@@ -1,4 +1,4 @@
-"""``ordinality data``: which data sets there are, which are missing, and what one holds."""
+"""``ordinality data``: the data sets, those that are missing, and the contents of one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .options import json_option
 from .output import progress, results, say, show, show_json
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ Example:
   ordinality data cheese
   ordinality data --verify
 """
-LISTED = 20  # levels or items of a set that are listed; the others only counted
+MAX_LISTED = 20  # levels, items or inputs of a set that are listed; the rest is counted
 
 
 @click.command(epilog=EXAMPLE)
@@ -27,15 +28,15 @@ LISTED = 20  # levels or items of a set that are listed; the others only counted
 @click.option(
     "--verify", "checking", is_flag=True, help="Read the files and check their shapes."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@json_option
 def data(name: str | None, checking: bool, as_json: bool) -> None:
     """List data sets, or show one.
 
-    Some tables come with the package. The benchmark sets of the papers are read from a folder,
-    which the variable ORDINALITY_DATA names: without NAME, the command lists both, what the
-    folder lacks and where to get it. NAME shows one set; of two of the same name, say which by
-    the folder, as in label_ranking/wine. With --verify, a file of the wrong shape makes the
-    exit code 1.
+    Some tables come with the package. The benchmark sets of the papers are read from the folder
+    in the environment variable ORDINALITY_DATA. Without NAME, both are listed, with the files
+    that are missing and where to get them. NAME shows one set; if two have the same name, add
+    the folder, as in label_ranking/wine. With --verify, the exit code is 1 if a file has the
+    wrong shape.
     """
     if checking:
         return _verify(name, as_json)
@@ -46,7 +47,7 @@ def data(name: str | None, checking: bool, as_json: bool) -> None:
     return None
 
 
-# ---------------------------------------------------------------- all of them
+# ---------------------------------------------------------------- list
 
 
 def _list(as_json: bool) -> None:
@@ -62,8 +63,8 @@ def _list(as_json: bool) -> None:
         return show_json(found)
     console = results()
     rows = [[e["name"], str(e["rows"]), e["size"], e["about"]] for e in found["embedded"]]
-    show(console, ["in the package", "rows", "of", ""], rows)
-    show(console, [f"in {found['folder']}", "here", "missing", ""], _folders(found["files"]))
+    show(console, ["in the package", "rows", "size", ""], rows)
+    show(console, [f"in {found['folder']}", "present", "missing", ""], _folders(found["files"]))
     _show_missing(console, [file for file in found["files"] if not file["here"]])
     if len(here) < len(found["files"]):
         say([f"Set {datasets.VARIABLE} to the folder that holds the files."])
@@ -71,7 +72,7 @@ def _list(as_json: bool) -> None:
 
 
 def _folders(files: list[dict[str, Any]]) -> list[list[str]]:
-    """For each folder, how many of its files are here and how many are not."""
+    """For each folder, how many of its files are present and how many are missing."""
     from ordinality.datasets import FOLDERS
 
     rows = []
@@ -83,7 +84,7 @@ def _folders(files: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def _show_missing(console: Any, missing: list[dict[str, Any]]) -> None:
-    """What is not here, by where it is to be had."""
+    """The missing files by their source."""
     from rich.padding import Padding
 
     by_source: dict[str, list[str]] = {}
@@ -91,7 +92,7 @@ def _show_missing(console: Any, missing: list[dict[str, Any]]) -> None:
         place = f"{file['source']} (licence: {file['licence']})"
         by_source.setdefault(place, []).append(file["file"])
     for place, names in by_source.items():
-        console.print(f"missing, to be had from {place}:")
+        console.print(f"missing, available from {place}:")
         console.print(Padding(", ".join(names), (0, 0, 0, 2), expand=False))
         console.print()
 
@@ -110,11 +111,11 @@ def _entry(entry: Entry) -> dict[str, Any]:
     }
 
 
-# ---------------------------------------------------------------- one of them
+# ---------------------------------------------------------------- one set
 
 
 def _about(name: str) -> dict[str, Any]:
-    """What a set holds, as a value that JSON can say."""
+    """The contents of a set, as JSON can hold them."""
     from ordinality import datasets
 
     if name.removeprefix("@") in datasets.CLASSICS:
@@ -185,20 +186,20 @@ def _show_one(about: dict[str, Any]) -> None:
         if key in about:
             counted = list(about[key].items())
             title = "cases" if key == "levels" else key
-            show(console, [of, title], [[name, str(n)] for name, n in counted[:LISTED]])
-            if len(counted) > LISTED:
-                console.print(f"and {len(counted) - LISTED} more")
+            show(console, [of, title], [[name, str(n)] for name, n in counted[:MAX_LISTED]])
+            if len(counted) > MAX_LISTED:
+                console.print(f"and {len(counted) - MAX_LISTED} more")
     if about.get("input names"):
         names = about["input names"]
-        more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-        console.print(f"Inputs: {', '.join(names[:LISTED])}{more}")
+        more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+        console.print(f"Inputs: {', '.join(names[:MAX_LISTED])}{more}")
 
 
-# ---------------------------------------------------------------- shapes
+# ---------------------------------------------------------------- check of shapes
 
 
 def _verify(name: str | None, as_json: bool) -> None:
-    """Check one file, or all that are here; the exit code is 1 if one is wrong."""
+    """Check one file, or all that are present; the exit code is 1 if one is wrong."""
     from ordinality import datasets
 
     entries = datasets.available() if name is None else (datasets.find(name),)
@@ -215,7 +216,7 @@ def _verify(name: str | None, as_json: bool) -> None:
             show(results(), ["file", ""], [[c.entry.file, c.problem] for c in wrong])
         click.echo(f"{len(checks) - len(wrong)} of {len(checks)} files have the right shape.")
     if not entries:
-        say([f"{datasets.data_folder()} holds none of the files."])
+        say([f"{datasets.data_folder()} contains none of the files."])
     if wrong:
         raise SystemExit(1)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from .options import json_option
 from .output import number, results, say, show, show_json, tell
 from .paths import check_input
 
@@ -20,29 +21,30 @@ Example:
 @click.command(epilog=EXAMPLE)
 @click.argument("model")
 @click.argument("table")
-@click.option("--target", metavar="COLUMN", help="Column of labels, if it is called otherwise.")
+@click.option("--target", metavar="COLUMN", help="Column of labels. [default: as in training]")
 @click.option("--weights", metavar="COLUMN", help="Column of row weights.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@json_option
 def evaluate(
     model: str, table: str, target: str | None, weights: str | None, as_json: bool
 ) -> None:
     """Score a model on a table with known labels.
 
-    The scores of MODEL on the rows of TABLE stand beside those of the frequencies of the levels
-    it was trained on. On the table it was fitted to, the scores flatter it.
+    The scores of MODEL on the rows of TABLE are shown beside those of a baseline: the
+    frequencies of the levels in training. On the table that the model was fitted to, its scores
+    are too optimistic.
     """
     check_input(model)
     check_input(table)
     from ordinality import tables
-    from ordinality.workbench import evaluation, labelled
+    from ordinality.workbench import evaluation, labelled_rows
 
     from .model_input import load
 
     loaded = load(model)
     known = tables.read(table)
-    rows = labelled(loaded.solver, known, target or loaded.target, weights)
+    rows = labelled_rows(loaded.pipeline, known, target or loaded.target, weights)
     found = evaluation(
-        loaded.solver,
+        loaded.pipeline,
         *rows,
         counts=loaded.summary.get("counts"),
         proba=loaded.proba(rows[0]),

@@ -1,4 +1,4 @@
-"""``ordinality explain``: what a model makes of the columns."""
+"""``ordinality explain``: importance, partial dependence and marginal effects of columns."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from .options import json_option, seed_option
 from .output import progress, results, show, show_bars, show_json, tell
 from .paths import check_input
 
@@ -20,21 +21,15 @@ Example:
 @click.command(epilog=EXAMPLE)
 @click.argument("model")
 @click.argument("table", required=False)
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Seed for drawing rows.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@seed_option
+@json_option
 def explain(model: str, table: str | None, seed: int, as_json: bool) -> None:
     """Show which columns matter and how.
 
     For every column: the average probability of a level above each threshold when the column is
     set to several values (partial dependence), and how the levels' probabilities change from a
-    low to a high value (marginal effect). The averages are over the rows of TABLE; without one,
-    over the rows the model was fitted to, as the file remembers them.
+    low to a high value (marginal effect). The averages are over the rows of TABLE, or without
+    TABLE over the training rows, as stored in the model file.
     """
     check_input(model)
     if table:
@@ -43,45 +38,46 @@ def explain(model: str, table: str | None, seed: int, as_json: bool) -> None:
 
     about = description(model)
     summary = about.get("summary") or {}
-    found = _again(model, table, seed) if table else summary.get("effects")
+    found = _computed(model, table, seed) if table else summary.get("effects")
     if found is None:
         raise ValueError(
-            f"{model} says nothing of the columns it was fitted to; give a table as well: "
+            f"{model} was saved without the effects of its columns; give a table as well: "
             f"ordinality explain {model} TABLE"
         )
+    from ordinality.workbench import Effect
+    from ordinality.workbench.study import threshold_sentences
+
     levels = [str(level) for level in about.get("levels") or ()]
-    words = _words(found, levels)
+    sentences = threshold_sentences([Effect.from_dict(one) for one in found], levels)
     if as_json:
         ours = {name: summary.get(name) or {} for name in ("importance", "relevance")}
-        show_json({**ours, "levels": levels, "effects": found, "words": words})
+        show_json({**ours, "levels": levels, "effects": found, "words": sentences})
         return
-    _show(summary, found, levels, words)
+    _show(summary, found, levels, sentences)
 
 
-def _again(model: str, table: str, seed: int) -> list[dict[str, Any]]:
+def _computed(model: str, table: str, seed: int) -> list[dict[str, Any]]:
+    """The effects on a table, as the model file has those on the training rows."""
     from ordinality import tables
-    from ordinality.workbench import effects, plain_effect
+    from ordinality.workbench import effects
 
     from .model_input import load
 
     loaded = load(model)
     frame = loaded.rows(tables.read(table))
     with progress("explaining") as tick:
-        found = effects(loaded.solver, frame, seed=seed, tick=tick)
-    return [plain_effect(effect) for effect in found]
-
-
-def _words(found: list[dict[str, Any]], levels: list[str]) -> list[str]:
-    from ordinality.workbench import effect_of, moves
-
-    return moves([effect_of(one) for one in found], levels)
+        found = effects(loaded.pipeline, frame, seed=seed, progress=tick)
+    return [effect.as_dict() for effect in found]
 
 
 def _show(
-    summary: dict[str, Any], found: list[dict[str, Any]], levels: list[str], words: list[str]
+    summary: dict[str, Any],
+    found: list[dict[str, Any]],
+    levels: list[str],
+    sentences: list[str],
 ) -> None:
     console = results()
-    show_bars(console, "worse without it", summary.get("importance") or {})
+    show_bars(console, "permutation importance", summary.get("importance") or {})
     show_bars(console, "relevance", summary.get("relevance") or {})
     for one in found:
         titles = [one["column"], *(f"P(> {level})" for level in levels[:-1])]
@@ -94,7 +90,7 @@ def _show(
         [one["column"], *(f"{change:+.3f}" for change in one["change"])] for one in found
     ]
     show(console, ["marginal effect on", *(f"P({level})" for level in levels)], changes)
-    for sentence in words:
+    for sentence in sentences:
         tell(console, sentence)
 
 

@@ -1,4 +1,4 @@
-"""``ordinality fit``: from a table to a model, what it is worth, and what it does."""
+"""``ordinality fit``: select and fit a model of a table, with its scores and effects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import MODELS, as_argument, common, machine, of_table
+from .options import MODELS, as_argument, json_option, run_options, table_options
 from .output import (
     number,
     progress,
@@ -40,35 +40,39 @@ Example:
 
 @click.command(epilog=EXAMPLE)
 @click.argument("table")
-@of_table
+@table_options
 @click.option(
     "--model",
     type=click.Choice([*MODELS, "auto"]),
     default="auto",
     show_default=True,
     metavar="NAME",
-    help=f"One of {', '.join(MODELS)}; auto tries several and takes the best.",
+    help=f"One of {', '.join(MODELS)}; auto tries several and selects the best.",
 )
-@click.option("--out", metavar="FILE.skops", help="Keep the model in this file.")
-@click.option("--report", metavar="FILE.html", help="Write a report with pictures.")
+@click.option("--out", metavar="FILE.skops", help="Save the model to this file.")
+@click.option("--report", metavar="FILE.html", help="Write a report with figures to this file.")
 @click.option(
     "--budget",
     type=click.FloatRange(min=0),
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="Processor time for auto to try models, as estimated from the size of the table.",
+    help="Processor time for --model auto, as estimated from the size of the table.",
 )
 @click.option(
     "--max-time",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="Emergency stop of auto, in processor time really used. [default: 10 x --budget]",
+    help="Limit of the processor time that auto really uses. [default: 10 x --budget]",
 )
-@click.option("--folds", type=click.IntRange(min=2), help="Folds of the cross-validation.")
-@common
+@click.option(
+    "--folds",
+    type=click.IntRange(min=2),
+    help="Folds of the cross-validation. [default: 10 for at most 500 rows, else 5]",
+)
+@run_options
 @click.option("--force", is_flag=True, help="Replace files that exist.")
-@machine
+@json_option
 def fit(
     table: str,
     model: str,
@@ -85,29 +89,27 @@ def fit(
 ) -> None:
     """Fit an ordinal model to a table.
 
-    TABLE is a .csv, .tsv, .parquet, .arrow or .jsonl file (also .csv.gz), @NAME for one that
-    comes along (ordinality data lists them), or - for standard input. Every column but the
-    target is learnt from; text is encoded as categories, gaps are filled in and marked.
+    TABLE is a .csv, .tsv, .parquet, .arrow or .jsonl file (also .csv.gz), @NAME for a table of
+    the package (ordinality data lists them), or - for standard input. Every column but the
+    target is a feature; text is encoded as categories, missing values are filled in and marked.
     """
     check_table(table)
     check_output(out, (".skops",), force)
     check_output(report, (".html",), force)
-    problem, notes, source = read_problem(table, **options)
+    problem = read_problem(table, **options)
     from ordinality.workbench import study_of
 
-    say(notes)
     with progress("fitting") as tick:
         found = study_of(
             problem, model, budget=budget, max_seconds=max_time, n_splits=folds, seed=seed,
-            jobs=jobs, tick=tick,
+            jobs=jobs, progress=tick,
         )  # fmt: skip
-    found = replace(found, notes=notes, source=source)
     warn(found.warnings)
     if as_json:
         show_json(found.summary())
     else:
         _show(found)
-    _keep(found, out, report, force)
+    _write(found, out, report, force)
 
 
 def read_problem(
@@ -119,40 +121,36 @@ def read_problem(
     features: tuple[list[str], ...],
     drop: tuple[list[str], ...],
     **rest: Any,
-) -> tuple[Problem, tuple[str, ...], str]:
-    """The problem, what was done with its columns, and what its table is called."""
-    from ordinality import tables
+) -> Problem:
+    """Read the table as a problem, with notes to stderr; a missing order is asked for."""
+    _check_order(order)
     from ordinality.workbench import NoOrderError, problem_of
 
-    _check_order(order)
-    known = _known(table)
+    known = _table(table)
     options = {
         "features": [*chain(*features)] if features else None,
         "drop": [*chain(*drop)],
         **rest,
     }
     try:
-        return *problem_of(known, target, order=order, **options), known.source
+        problem = problem_of(known, target, order=order, **options)
     except NoOrderError as wanted:
         argument = as_argument(wanted.labels)
         if not wanted.family:
             raise ValueError(
-                f"{target} is text whose order I do not know; put its labels in order, lowest "
-                f"first: --order {argument}"
+                f"{target} holds text in an unknown order; put its labels, which are sorted "
+                f"alphabetically here, in order, lowest first: --order {argument}"
             ) from None
+        suggested = f"{wanted.family}: {' < '.join(wanted.labels)}"
         if not accept_order:
             raise ValueError(
-                f"{target} is text without a stated order; it looks like {wanted.family}: "
-                f"{' < '.join(wanted.labels)}; --accept-order takes that, or state another: "
-                f"--order {argument}"
+                f"{target} holds text without a stated order; it looks like {suggested}; "
+                f"accept this with --accept-order, or state another order: --order {argument}"
             ) from None
-        say([f"Took {target} as {wanted.family}: {' < '.join(wanted.labels)}."])
-        return *problem_of(known, target, order=wanted.labels, **options), known.source
-    except tables.TableError:
-        raise
-    except ValueError as problem:
-        said = str(problem).replace(", for instance with numpy.digitize,", "")
-        raise ValueError(said) from None
+        say([f"Ordered {target} as {suggested}."])
+        problem = problem_of(known, target, order=wanted.labels, **options)
+    say(problem.notes)
+    return problem
 
 
 def _check_order(order: list[str] | None) -> None:
@@ -160,14 +158,14 @@ def _check_order(order: list[str] | None) -> None:
     if order is None:
         return
     if len(order) < 2:
-        raise ValueError("--order lists fewer than two labels; list all, lowest first.")
+        raise ValueError("--order lists fewer than two labels; list all of them, lowest first.")
     twice = next((name for name in order if order.count(name) > 1), None)
     if twice is not None:
         raise ValueError(f"--order lists {twice!r} twice; list every label once, lowest first.")
 
 
-def _known(table: str) -> Table:
-    """The table at a path, or an embedded one, which goes by the name it was asked for by."""
+def _table(table: str) -> Table:
+    """The table at a path, or an embedded one, called by its name with @."""
     from ordinality import tables
 
     if not table.startswith("@"):
@@ -177,21 +175,19 @@ def _known(table: str) -> Table:
     return replace(tables.read(embedded_path(table[1:])), source=table)
 
 
-def _keep(found: Study, out: str | None, report: str | None, force: bool) -> None:
+def _write(found: Study, out: str | None, report: str | None, force: bool) -> None:
     if out is not None:
         found.save(out, force=force)
-        say([f"Wrote {out}; ordinality predict {out} TABLE predicts with it."])
+        say([f"Wrote {out}; predict with: ordinality predict {out} TABLE"])
     if report is not None:
-        from ordinality.workbench import write_report
-
         with progress("drawing") as tick:
-            write_report(found, report, model_file=out, force=force, tick=tick)
+            found.report(report, model_file=out, force=force, progress=tick)
         say([f"Wrote {report}."])
     if out is None:
-        say(["The model was not kept; --out model.skops keeps it."])
+        say(["The model was not saved; save it with --out model.skops."])
 
 
-# ------------------------------------------------------------------ what is shown
+# ---------------------------------------------------------------- tables
 
 
 def _show(found: Study) -> None:
@@ -199,21 +195,22 @@ def _show(found: Study) -> None:
     _show_levels(console, found)
     _show_scores(console, found)
     _show_choice(console, found)
-    _show_columns(console, found)
+    show_bars(console, "permutation importance", found.choice.selected.importance)
+    show_bars(console, "relevance", found.relevance)
 
 
 def _show_levels(console: Console, found: Study) -> None:
-    n = len(found.problem)
+    problem = found.problem
     rows = [
-        [str(level), str(count), f"{count / n:.0%}", where]
-        for level, count, where in zip(
-            found.problem.order.levels.tolist(),
-            found.counts,
+        [str(level), str(count), f"{count / len(problem):.0%}", interval]
+        for level, count, interval in zip(
+            problem.order.levels.tolist(),
+            problem.counts,
             _intervals(found.model.thresholds_),
             strict=True,
         )
     ]
-    show(console, [found.problem.target, "rows", "share", "hidden scale"], rows)
+    show(console, [problem.target, "rows", "share", "latent interval"], rows)
 
 
 def _intervals(thresholds: Any) -> Iterator[str]:
@@ -226,30 +223,24 @@ def _intervals(thresholds: Any) -> Iterator[str]:
 def _show_scores(console: Console, found: Study) -> None:
     from ordinality.workbench import SCORES
 
+    several = len(found.assessments) + len(found.skipped) > 1
     rows = [
         [
-            f"{one.name} (taken)" if one is found.choice.taken else one.name,
+            f"{one.name} (selected)" if several and one is found.choice.selected else one.name,
             *(number(one.scores[name]) for name in SCORES),
         ]
-        for one in (*found.found, *found.beside)
+        for one in (*found.assessments, *found.baselines)
     ]
     show(console, [f"{found.n_folds} folds", *titles(SCORES)], rows)
 
 
 def _show_choice(console: Console, found: Study) -> None:
-    if len(found.found) + len(found.skipped) > 1:
-        tell(console, f"Why: {found.choice.why}")
+    if len(found.assessments) + len(found.skipped) > 1:
+        tell(console, f"Selected: {found.choice.reason}")
     for one in found.skipped:
         tell(
             console,
-            f"Not tried: {one.name}; {one.reason}; --model {one.name} tries it alone.",
+            f"Not assessed: {one.name}, {one.reason}; force it with --model {one.name}.",
         )
     tell(console, found.verdict[1])
     console.print()
-
-
-def _show_columns(console: Console, found: Study) -> None:
-    from ordinality.workbench import relevance
-
-    show_bars(console, "worse without it", found.choice.taken.importance)
-    show_bars(console, "relevance", relevance(found))

@@ -1,4 +1,4 @@
-"""``ordinality info``: what a model file says of itself, without loading it."""
+"""``ordinality info``: the description in a model file, without loading the model."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from .options import json_option
 from .output import number, results, show, show_json, tell, titles
 from .paths import check_input
 
@@ -19,11 +20,11 @@ Example:
 
 @click.command(epilog=EXAMPLE)
 @click.argument("model")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@json_option
 def info(model: str, as_json: bool) -> None:
     """Show what is in a model file.
 
-    Only the file's description is read; nothing of the model is loaded.
+    Only the description in the file is read; the model is not loaded.
     """
     check_input(model)
     from .model_input import description

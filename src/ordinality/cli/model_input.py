@@ -1,4 +1,4 @@
-"""What commands on a model file share: its description, the pipeline, and predictions."""
+"""Model files as input of commands: the description, the pipeline, and its predictions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Loaded", "description", "load"]
 
+BATCH = 2000  # rows predicted at a time: about a second for a Gaussian process
 
-PIECE = 2000  # rows predicted at a time: a second or so of a Gaussian process
-
-
-# What commands read of a description. A type, [of each entry], {str: of each value}.
+# Types of what commands read in a description: a type, [of each entry], {str: of each value}.
 NUMBER = (float, int, NoneType)
-
 
 SUMMARY: dict[str, Any] = {
     "source": str,
@@ -37,7 +34,6 @@ SUMMARY: dict[str, Any] = {
     "words": [str],
 }
 
-
 EFFECT: dict[str, Any] = {
     "column": str,
     "values": [(str, float, int, bool)],
@@ -48,81 +44,80 @@ EFFECT: dict[str, Any] = {
 
 
 class Loaded(NamedTuple):
-    """A model file that is open: the pipeline and the description stored with it."""
+    """A loaded model file: the pipeline and the description stored with it."""
 
-    solver: Any
+    pipeline: Any
     about: dict[str, Any]
-    path: str
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What its training found out; empty for a file that was saved in Python."""
+        """The summary of its training; empty for a file that was saved in Python."""
         return self.about.get("summary") or {}
 
     @property
     def target(self) -> str:
-        """What the labels are called."""
+        """Name of the label column."""
         return str(self.summary.get("target", "level"))
 
     @property
     def levels(self) -> list[Any]:
         """The labels in order."""
-        found: list[Any] = self.solver[-1].levels_.tolist()
+        found: list[Any] = self.pipeline[-1].levels_.tolist()
         return found
 
     def rows(self, table: Table) -> Any:
-        """The columns that the pipeline wants, from a table; what is odd is said aloud."""
+        """The columns that the pipeline was fitted to, from a table; notes are printed."""
         from ordinality import tables
 
-        frame, notes = tables.rows_for(self.solver[0], table)
+        frame, notes = tables.rows_for(self.pipeline[0], table)
         say(notes)
         return frame
 
     def proba(self, frame: Any) -> np.ndarray:
-        """Probabilities of the levels, columns in order of level; in pieces, with a bar."""
+        """Probabilities of the levels, columns in order of level, with progress."""
         import narwhals as nw
         import numpy as np
 
-        from ordinality.workbench import level_proba
+        from ordinality.workbench.problem import level_proba
 
         rows = nw.from_native(frame, eager_only=True)
         found = []
         with progress("predicting") as tick:
-            for start in range(0, len(rows), PIECE):
+            for start in range(0, len(rows), BATCH):
                 tick(f"row {start + 1} of {len(rows)}", start / len(rows))
-                piece = rows[start : start + PIECE].to_native()
-                found.append(level_proba(self.solver, piece))
+                piece = rows[start : start + BATCH].to_native()
+                found.append(level_proba(self.pipeline, piece))
         return np.concatenate(found)
 
 
 def load(path: str) -> Loaded:
-    """Open a model file of ``ordinality fit``; warnings are said, not shown as code."""
+    """Load a model file of ``ordinality fit``; warnings are printed as sentences."""
     from sklearn.pipeline import Pipeline
 
     from ordinality import persist
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        solver = persist.load(path)
+        pipeline = persist.load(path)
     warn(dict.fromkeys(str(one.message) for one in caught))
-    if not (isinstance(solver, Pipeline) and hasattr(solver[-1], "predict_level_proba")):
+    if not (isinstance(pipeline, Pipeline) and hasattr(pipeline[-1], "predict_level_proba")):
         raise ValueError(
-            f"{path} holds a {type(solver).__name__} that was saved in Python; load it there "
-            "with ordinality.load, or make a model of a table with ordinality fit."
+            f"{path} contains a {type(pipeline).__name__} that was saved in Python; load it "
+            "in Python with ordinality.load, or fit a model to a table with ordinality fit."
         )
-    return Loaded(solver, description(path), path)
+    return Loaded(pipeline, description(path))
 
 
 def description(path: str) -> dict[str, Any]:
-    """What a model file says of itself, if it is as ``ordinality fit`` writes it."""
+    """The description in a model file, if it has the types that ``ordinality fit`` writes."""
     from ordinality import persist
 
     about = persist.metadata(path)
     levels, summary = about.get("levels") or [], about.get("summary") or {}
     if not (isinstance(levels, list) and _is_summary(summary, len(levels))):
         raise ValueError(
-            f"{path} is damaged: its description is not as ordinality fit writes it; fit the "
-            "model again."
+            f"{path} is corrupt: its description is not one that ordinality fit writes; fit "
+            "the model again."
         )
     return about
 

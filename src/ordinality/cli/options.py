@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their values are read."""
+"""Options that several commands share, and the parsing of their values."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ __all__ = [
     "MODELS",
     "Names",
     "as_argument",
-    "common",
-    "machine",
-    "of_table",
+    "json_option",
+    "run_options",
+    "seed_option",
+    "table_options",
 ]
 
-# The names of ordinality.workbench.MODELS, here so that --help need not import it.
+# The names in ordinality.workbench, copied so that --help need not import it.
 MODELS = (
     "gp",
     "linear",
@@ -33,7 +34,7 @@ MODELS = (
     "svm",
     "svm-search",
 )
-BASELINES = ("frequencies", "rounded")  # the same of ordinality.workbench.BASELINES
+BASELINES = ("frequencies", "rounded")
 
 
 class Names(click.ParamType):
@@ -42,10 +43,10 @@ class Names(click.ParamType):
     name = "names"
 
     def __init__(self, known: tuple[str, ...] = ()) -> None:
-        self.known = known  # of models: if stated, other names are refused
+        self.known = known  # names of models; if given, others are refused
 
     def convert(self, value: Any, param: Any, ctx: Any) -> list[str]:
-        """Split as a line of CSV is split."""
+        """Split like a line of CSV."""
         try:
             found = next(csv.reader([value], skipinitialspace=True), [])
         except csv.Error:
@@ -68,44 +69,52 @@ def _stacked(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
-of_table = _stacked(
+table_options = _stacked(
     click.option("--target", required=True, metavar="COLUMN", help="Column of ordered labels."),
-    click.option("--order", type=Names(), metavar="A,B,C", help="The labels, lowest first."),
+    click.option("--order", type=Names(), metavar="A,B,C", help="All labels, lowest first."),
     click.option(
         "--accept-order",
         is_flag=True,
-        help="Take the order that was suggested for text labels.",
+        help="Accept the order that is suggested for text labels.",
     ),
     click.option(
-        "--features", type=Names(), multiple=True, metavar="A,B", help="Columns to learn from."
+        "--features",
+        type=Names(),
+        multiple=True,
+        metavar="A,B",
+        help="Columns to use. [default: all but the target]",
     ),
     click.option(
         "--drop", type=Names(), multiple=True, metavar="A,B", help="Columns to leave out."
     ),
     click.option("--weights", metavar="COLUMN", help="Column of row weights."),
-    click.option("--counts", metavar="COLUMN", help="Column of how many cases a row is."),
-    click.option("--group", metavar="COLUMN", help="Rows of one group stay in one fold."),
-    click.option("--wide", is_flag=True, help="Many more columns than rows are meant."),
+    click.option("--counts", metavar="COLUMN", help="Column with the number of cases per row."),
+    click.option("--group", metavar="COLUMN", help="Column of groups; each stays in one fold."),
+    click.option("--wide", is_flag=True, help="Accept many more columns than rows."),
 )
 
-common = _stacked(
-    click.option(
-        "--seed",
-        type=click.IntRange(0, 2**32 - 1),
-        default=0,
-        show_default=True,
-        help="Seed of the random numbers.",
-    ),
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of the random numbers.",
+)
+
+run_options = _stacked(
+    seed_option,
     click.option(
         "--jobs",
         type=click.IntRange(min=1),
         default=1,
         show_default=True,
-        help="Processes to fit in.",
+        help="Number of processes.",
     ),
 )
 
-machine = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON instead of tables."
+)
 
 
 def as_argument(names: list[str]) -> str:

@@ -1,7 +1,7 @@
-r"""What commands print: results to stdout, notes and progress to stderr, JSON for programs.
+r"""Output of commands: results to stdout, notes and progress to stderr, JSON for programs.
 
-Labels, column names and file names are data, and data may hold characters that a terminal
-obeys: escape sequences, deletions, changes of the writing direction. Everything a command
+Labels, column names and file names are data, and data may contain characters that control a
+terminal: escape sequences, deletions, changes of the writing direction. Everything a command
 prints passes through this module, which shows such characters as escapes (``\x1b``).
 """
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
+    "json_text",
     "number",
     "progress",
     "results",
@@ -37,16 +38,15 @@ __all__ = [
 ]
 
 
-SHORT = {
+SHORT_NAMES = {
     "ranked probability score": "ranked probability",
     "mean absolute error": "absolute error",
+    "zero-one error": "error rate",
 }
 
+MAX_BARS = 12  # columns listed with bars; the rest is counted
 
-SHOWN = 12  # columns listed with bars; the others only counted
-
-
-BAR = 24  # columns of the terminal for the longest bar
+BAR_WIDTH = 24  # characters of the longest bar
 
 
 def say(sentences: Iterable[str]) -> None:
@@ -66,7 +66,7 @@ def show_text(text: str) -> None:
 
 
 def results() -> Console:
-    """A console for tables. Names and labels are data: brackets in them are not markup."""
+    """A console for tables. Names and labels are data: brackets in them are no markup."""
     from rich.console import Console
 
     class Results(Console):
@@ -80,15 +80,12 @@ def results() -> Console:
 
 
 def tell(console: Console, sentence: str) -> None:
-    """Print one sentence to stdout, in one line however long."""
+    """Print one sentence to stdout, without line breaks."""
     console.print(visible(sentence), soft_wrap=True)
 
 
 def show(console: Console, titles: list[str], rows: Iterable[list[Any]]) -> None:
-    """One table: words on the left, then numbers under their titles.
-
-    A cell is text, or rich's Text where it has a style.
-    """
+    """Print a table; a cell is text, or rich's Text where it has a style."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -109,48 +106,53 @@ def show(console: Console, titles: list[str], rows: Iterable[list[Any]]) -> None
 
 
 def show_bars(console: Console, title: str, values: Mapping[str, float]) -> None:
-    """Columns with a bar for each value, the largest first; nothing if there are none."""
-    most = sorted(values, key=lambda name: -values[name])[:SHOWN]
+    """Print columns with a bar for each value, the largest first; nothing if there are none."""
+    most = sorted(values, key=lambda name: -values[name])[:MAX_BARS]
     if not most:
         return
     ink = "#" if console.options.ascii_only else "█"
-    unit = BAR / max(values[most[0]], 1e-300)  # nothing is above zero: no bars, no division
+    largest = values[most[0]]
+    unit = BAR_WIDTH / largest if largest > 0 else 0.0
     rows = [
         [name, f"{values[name]:.3g}", ink * round(unit * max(values[name], 0.0))]
         for name in most
     ]
     show(console, ["column", title, ""], rows)
-    if len(values) > SHOWN:
-        console.print(f"and {len(values) - SHOWN} more that matter less\n")
+    if len(values) > MAX_BARS:
+        console.print(f"and {len(values) - MAX_BARS} more columns with smaller values\n")
 
 
 def titles(scores: Iterable[str]) -> list[str]:
-    """Names of scores, short enough to stand side by side in 80 columns."""
-    return [SHORT.get(name, name) for name in scores]
+    """Names of scores, short enough for a table of 80 characters."""
+    return [SHORT_NAMES.get(name, name) for name in scores]
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A score for a person; what is not finite is shown as infinite."""
+    """A score as text; JSON has None for what is not finite."""
     return "∞" if value is None or value == float("inf") else f"{value:.{digits}f}"
 
 
 def show_json(value: Any) -> None:
-    r"""Print one JSON document to stdout, control characters as ``\u001b``."""
+    """Print one JSON document to stdout."""
+    click.echo(json_text(value))
+
+
+def json_text(value: Any) -> str:
+    r"""A JSON document, control characters as ``\u001b``."""
     text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
-    # json escapes C0 alone. What is left of the active characters stands within strings,
-    # except the line breaks of the layout.
-    escaped = ACTIVE.sub(
+    # json escapes only C0. The other active characters are within strings, except the line
+    # breaks of the layout.
+    return ACTIVE.sub(
         lambda found: f"\\u{ord(found[0]):04x}" if found[0] != "\n" else "\n", text
     )
-    click.echo(escaped)
 
 
 @contextmanager
 def progress(words: str) -> Iterator[Callable[[str, float], None]]:
     """Show how far the work is; yields ``tick(what, share)``, to be called before each part.
 
-    A terminal gets a bar, with what is being done and the time left. Elsewhere, as in a log
-    file, long work gets plain lines. If code has to be compiled, a line says so.
+    A terminal gets a bar with the current step and the time left; elsewhere, as in a log file,
+    long work gets plain lines. If code has to be compiled, a line says so.
     """
     from rich.console import Console
 
@@ -165,7 +167,7 @@ def progress(words: str) -> Iterator[Callable[[str, float], None]]:
 
 @functools.cache  # once in a process
 def _say_that_code_is_compiled() -> None:
-    say(["Compiling code for this machine. This takes some seconds, once after installation."])
+    say(["Compiling code for this machine; this takes some seconds, once after installation."])
 
 
 @contextmanager
@@ -197,9 +199,9 @@ def _bar(words: str, console: Console) -> Iterator[Callable[[str, float], None]]
 
 
 class _Lines:
-    """Progress as plain lines: few of them, and none for work that is soon done."""
+    """Progress as a few plain lines, none for short work."""
 
-    SOON, OFTEN = 2.0, 10.0  # seconds between lines: of different models, of one model
+    BETWEEN_SUBJECTS, WITHIN_SUBJECT = 2.0, 10.0  # least seconds between lines
 
     def __init__(self, words: str) -> None:
         self.words, self.subject = words, ""
@@ -207,10 +209,12 @@ class _Lines:
 
     def __call__(self, what: str, share: float) -> None:
         now, subject = time.monotonic(), what.partition(",")[0].strip("0123456789")
-        if now - self.last < (self.SOON if subject != self.subject else self.OFTEN):
+        if now - self.last < (
+            self.WITHIN_SUBJECT if subject == self.subject else self.BETWEEN_SUBJECTS
+        ):
             return
         self.last, self.subject = now, subject
-        # Before that, loading and compiling would be taken for the pace of the work.
+        # Before 5 %, loading and compiling would distort the estimate.
         left = (now - self.began) * (1 - share) / share if share >= 0.05 else None
         more = "" if left is None else f"; about {_duration(left)} left"
         say([f"{self.words}: {what}{more}"])

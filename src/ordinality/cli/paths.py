@@ -1,9 +1,9 @@
-"""Files that a command reads and writes: refused early, and accounted for when interrupted.
+"""Checks of the files that a command reads and writes.
 
-Nothing heavy is imported here, so that a wrong name is answered at once. Every file that a
+Nothing heavy is imported here, so that a wrong name is refused at once. Every file that a
 command may write goes through `check_output` (or `may_write`), which notes the state of the
 file; after Ctrl-C `what_was_written` compares. It asks the file system and not the command, so
-its answer is true at whatever point the command was stopped.
+its answer is right wherever the command was stopped.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ import click
 
 __all__ = ["check_input", "check_output", "check_table", "may_write", "what_was_written"]
 
-
 EMBEDDED = Path(__file__).parents[1] / "datasets" / "embedded"
-
 
 STATES = f"{__name__}.states"  # key of the click context: path -> state before the command
 
@@ -28,13 +26,13 @@ STATES = f"{__name__}.states"  # key of the click context: path -> state before 
 
 
 def check_input(path: str) -> None:
-    """Refuse a file that is not there, with the name of one that is spelt nearly so."""
+    """Refuse a file that does not exist, and suggest one with a similar name."""
     where = Path(path)
     if path == "-":  # standard input
         return
     if os.path.isdir(path):
         raise ValueError(f"{path} is a folder; name a file in it.")
-    if not os.path.exists(path):  # also if no file could have such a name
+    if not os.path.exists(path):  # also false for names that no file can have
         folder = where.parent
         beside = {p.name.lower(): p.name for p in folder.iterdir()} if folder.is_dir() else {}
         near = get_close_matches(where.name.lower(), beside, n=1, cutoff=0.75)
@@ -49,7 +47,7 @@ def check_table(table: str) -> None:
     names = sorted(path.stem for path in EMBEDDED.glob("*.csv"))
     if table[1:] not in names:
         raise ValueError(
-            f"{table} is not a table of the package; choose one of @{', @'.join(names)}."
+            f"{table} is not a table of the package; the tables are @{', @'.join(names)}."
         )
     return None
 
@@ -66,14 +64,14 @@ def check_output(path: str | None, suffixes: tuple[str, ...], force: bool) -> No
         *most, last = suffixes
         ends = f"{', '.join(most)} or {last}" if most else last
         raise ValueError(
-            f"{path} should end in {ends}; call it {where.stem or 'model'}{suffixes[0]}."
+            f"{path} should end in {ends}, such as {where.stem or 'model'}{suffixes[0]}."
         )
     if where.is_dir():
         raise ValueError(f"{path} is a folder; name a file in it.")
     if not where.absolute().parent.is_dir():
-        raise ValueError(f"There is no folder {where.parent}; make it first.")
+        raise ValueError(f"There is no folder {where.parent}; create it first.")
     if where.exists() and not force:
-        raise ValueError(f"{path} exists; --force replaces it.")
+        raise ValueError(f"{path} exists; replace it with --force.")
     may_write(path)
 
 
@@ -94,7 +92,7 @@ def what_was_written(ctx: click.Context) -> str:
 
 
 def _state(path: str) -> tuple[int, ...] | None:
-    """What differs before and after a file is written, even with the same contents."""
+    """A value that changes whenever a file is written, even with the same contents."""
     try:
         found = os.stat(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""``ordinality predict``: levels, and their probabilities, for the rows of a table."""
+"""``ordinality predict``: levels and their probabilities for the rows of a table."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from .options import json_option
 from .output import say, show_json, show_text
 from .paths import check_input, check_output
 
@@ -18,7 +19,7 @@ EXAMPLE = """\b
 Example:
   ordinality predict wine.skops examples/wine.csv --proba --out predictions.csv
 """
-# The formats of ordinality.tables.write, here so that a wrong one is refused at once.
+# The formats of ordinality.tables.write, copied so that a wrong one is refused at once.
 FORMATS = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc", ".jsonl", ".ndjson")
 WRITTEN = (*FORMATS, *(f"{suffix}.gz" for suffix in FORMATS))
 
@@ -28,14 +29,16 @@ WRITTEN = (*FORMATS, *(f"{suffix}.gz" for suffix in FORMATS))
 @click.argument("table")
 @click.option("--proba", is_flag=True, help="Add a column with the probability of each level.")
 @click.option("--keep", is_flag=True, help="Keep the columns of TABLE beside the predictions.")
-@click.option("--out", default="-", metavar="FILE", help="Where to; by default CSV on stdout.")
+@click.option(
+    "--out", default="-", metavar="FILE", help="Output file. [default: CSV on stdout]"
+)
 @click.option("--force", is_flag=True, help="Replace a file that exists.")
 @click.option(
     "--spreadsheet-safe",
     is_flag=True,
-    help="In CSV, put an apostrophe before text that a spreadsheet would take for a formula.",
+    help="In CSV, put an apostrophe before text that a spreadsheet would read as a formula.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@json_option
 def predict(
     model: str,
     table: str,
@@ -48,8 +51,8 @@ def predict(
 ) -> None:
     """Predict the level of every row of TABLE.
 
-    MODEL is a file that ordinality fit wrote. TABLE needs the columns the model was fitted on;
-    others are ignored. The prediction is the level that is most probable.
+    MODEL is a file written by ordinality fit. TABLE needs the columns that the model was fitted
+    to; others are ignored. The prediction is the most probable level.
     """
     check_input(model)
     check_input(table)
@@ -89,7 +92,7 @@ def _print(columns: dict[str, list[Any]], spreadsheet_safe: bool) -> None:
 
 
 def _note_formulas(out: str, columns: dict[str, list[Any]]) -> None:
-    """Say how many cells a spreadsheet would calculate, if it opens such a file."""
+    """Note how many cells a spreadsheet would read as formulas."""
     from ordinality.tables import formula_cells
 
     if out != "-" and not out.lower().removesuffix(".gz").endswith((".csv", ".tsv")):
@@ -97,8 +100,8 @@ def _note_formulas(out: str, columns: dict[str, list[Any]]) -> None:
     if count := formula_cells(columns):
         say(
             [
-                f"Text cells that begin with =, +, - or @: {count}. A spreadsheet takes them "
-                "for formulas; --spreadsheet-safe puts an apostrophe before them."
+                f"Text cells that begin with =, +, - or @: {count}. A spreadsheet reads them "
+                "as formulas; put an apostrophe before them with --spreadsheet-safe."
             ]
         )
 
@@ -106,7 +109,7 @@ def _note_formulas(out: str, columns: dict[str, list[Any]]) -> None:
 def _columns(loaded: Any, chances: Any, proba: bool) -> dict[str, list[Any]]:
     from ordinality.levels import Order
 
-    order = Order(loaded.solver[-1].levels_, "stated")
+    order = Order(loaded.pipeline[-1].levels_, "stated")
     columns = {f"predicted {loaded.target}": order.decode(chances.argmax(axis=1)).tolist()}
     if proba:
         for k, level in enumerate(loaded.levels):
@@ -118,6 +121,6 @@ def _beside(known: Any, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
     clash = next((name for name in columns if name in known.names), None)
     if clash is not None:
         raise ValueError(
-            f"{known.source} has a column {clash!r} already; rename it, or leave out --keep."
+            f"{known.source} already has a column {clash!r}; rename it, or leave out --keep."
         )
     return {**{name: known.frame[name].to_list() for name in known.names}, **columns}

@@ -1,8 +1,9 @@
-"""``ordinality reproduce``: the papers' tables and figures, ours beside theirs."""
+"""``ordinality reproduce``: tables and figures of the papers, beside the published ones."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import click
 from ordinality._files import put
 
 from .options import Names
-from .output import progress, results, say, show, show_json, show_text, warn
+from .output import json_text, progress, results, say, show, show_json, show_text, warn
 from .paths import check_output, may_write
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ __all__ = ["Numbers", "reproduce"]
 
 VARIABLE = "ORDINALITY_RESULTS"
 SUFFIXES = {"text": ".txt", "markdown": ".md", "html": ".html", "json": ".json"}
-WARNED = 5  # lines of result files that are named in warnings
-STOPPED = 130  # as a shell reports what Ctrl-C has ended
+MAX_WARNED = 5  # lines of result files that are named in warnings
+INTERRUPTED = 130  # exit code that shells give for Ctrl-C
 
 EXAMPLE = """\b
 Example:
@@ -38,7 +39,7 @@ class Numbers(click.ParamType):
     name = "numbers"
 
     def convert(self, value: Any, param: Any, ctx: Any) -> list[int]:
-        """Every number that is meant, ascending."""
+        """All the numbers, ascending."""
         found: set[int] = set()
         for part in str(value).split(","):
             first, dash, last = part.strip().partition("-")
@@ -52,30 +53,36 @@ class Numbers(click.ParamType):
 @click.command(epilog=EXAMPLE)
 @click.argument("name", required=False)
 @click.option(
-    "--list", "listing", is_flag=True, help="List the experiments, and how far each is."
+    "--list", "listing", is_flag=True, help="List the experiments with their progress."
 )
 @click.option(
-    "--show", "only_show", is_flag=True, help="Compute nothing; report what there is."
+    "--show", "only_show", is_flag=True, help="Compute nothing; report the stored rows."
 )
-@click.option("--sets", type=Names(), metavar="A,B", help="Only these sets.")
-@click.option("--methods", type=Names(), metavar="A,B", help="Only these; optional ones too.")
-@click.option("--partitions", type=Numbers(), metavar="1-5", help="Only these.")
+@click.option("--sets", type=Names(), metavar="A,B", help="Only these data sets.")
+@click.option(
+    "--methods", type=Names(), metavar="A,B", help="Only these methods, optional ones included."
+)
+@click.option("--partitions", type=Numbers(), metavar="1-5", help="Only these partitions.")
 @click.option("--retry", is_flag=True, help="Compute failed cells again.")
 @click.option(
     "--check",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Compute N rows that are kept again, drawn at random, and compare.",
+    help="Recompute N stored rows, drawn at random, and compare.",
 )
 @click.option(
-    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes."
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of processes.",
 )
 @click.option(
     "--results",
     "folder",
     metavar="FOLDER",
     envvar=VARIABLE,
-    help=f"Where rows are kept. [default: ${VARIABLE}, else beside the data folder]",
+    help=f"Folder of stored rows. [default: ${VARIABLE}, else beside the data folder]",
 )
 @click.option(
     "--format",
@@ -83,7 +90,7 @@ class Numbers(click.ParamType):
     type=click.Choice(list(SUFFIXES)),
     default="text",
     show_default=True,
-    help="Of the report.",
+    help="Format of the report.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--out", metavar="FILE", help="Write the report here instead of printing it.")
@@ -108,11 +115,11 @@ def reproduce(
     page: str | None,
     force: bool,
 ) -> None:
-    """Compute a table or figure of a paper and set it beside the published one.
+    """Compute a table or figure of a paper and compare it with the published one.
 
-    NAME is such as gpor/table-2; without it the experiments are listed. Cells that have been
-    computed are kept and never computed again: stop with Ctrl-C whenever you like, and go on
-    with the same command. The data sets are read from the data folder (see ordinality data).
+    NAME is for example gpor/table-2; without it the experiments are listed. Computed cells are
+    stored and not computed again: stop with Ctrl-C at any time, and continue with the same
+    command. The data sets are read from the data folder (see ordinality data).
     """
     kind = "json" if as_json else kind
     check_output(page, (".md",), force)
@@ -146,33 +153,34 @@ def reproduce(
 def _warn_of(problems: list[str]) -> None:
     """Warn of lines in result files that were left out, of the first few if there are many."""
     distinct = list(dict.fromkeys(problems))  # tables of one experiment share a file
-    warn(distinct[:WARNED])
-    if len(distinct) > WARNED:
-        warn([f"{len(distinct) - WARNED} more lines of result files are left out."])
+    warn(distinct[:MAX_WARNED])
+    if len(distinct) > MAX_WARNED:
+        warn([f"{len(distinct) - MAX_WARNED} more lines of result files are left out."])
 
 
 def _default_folder() -> Path:
-    """Where rows are kept unless somebody says otherwise: beside the data folder."""
+    """The default folder of stored rows: beside the data folder."""
     from ordinality.datasets import data_folder
 
     data = data_folder()
     return data.with_name(f"{data.name}-results")
 
 
-# ------------------------------------------------------------------------------ computing
+# ---------------------------------------------------------------- computing
 
 
 def _compute(spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool) -> None:
-    """Run what is missing, with a bar; what Ctrl-C leaves is said."""
+    """Compute the missing cells, with progress; after Ctrl-C say how many are done."""
     from ordinality.experiments.run import run, todo
 
     waiting = todo(cells, store, retry=retry)
     if not cells:
         return
     if not waiting:
-        say([f"All {len(cells)} cells are there already, in {store.path}"])
+        say([f"All {len(cells)} cells are already computed, in {store.path}"])
         return
-    spec.problem(waiting[0].set, waiting[0].partition)  # missing data is no failure of a cell
+    # The data are read here first: if they are missing, no cell has failed.
+    spec.problem(waiting[0].set, waiting[0].partition)
     say([f"{len(waiting)} of {len(cells)} cells are to be computed; rows go to {store.path}"])
     failures: list[str] = []
     done = 0
@@ -192,14 +200,14 @@ def _compute(spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool
         with progress(spec.name) as tick:
             run(spec, store, cells=cells, jobs=jobs, progress=told, retry=retry)
     except KeyboardInterrupt:
-        say([f"Stopped after {done} of {len(waiting)} cells; the same command goes on there."])
-        raise click.exceptions.Exit(STOPPED) from None
+        say([f"Stopped after {done} of {len(waiting)} cells; continue with the same command."])
+        raise click.exceptions.Exit(INTERRUPTED) from None
     if failures:
-        warn([f"{len(failures)} cells failed; --retry computes them again. {failures[0]}"])
+        warn([f"{len(failures)} cells failed; compute them again with --retry. {failures[0]}"])
 
 
 def _check(spec: Spec, store: Store, cells: list[Cell] | None, count: int, jobs: int) -> None:
-    """Compute kept rows again; what differs is listed, and the exit code is then 1."""
+    """Recompute stored rows; differences are listed, and the exit code is then 1."""
     from ordinality.experiments.run import processes, recompute, same
 
     with progress(spec.name) as tick:
@@ -208,11 +216,11 @@ def _check(spec: Spec, store: Store, cells: list[Cell] | None, count: int, jobs:
             progress=lambda done, total, _: tick(f"{done} of {total} rows", done / total),
         )  # fmt: skip
     if not pairs:
-        raise ValueError(f"there is no row of {spec.name} to check in {store.path}.")
+        raise ValueError(f"{store.path} has no row of {spec.name} to check; compute it first.")
     differ = [(old, new) for old, new in pairs if not same(old, new)]
     if differ:
         lines = [line for old, new in differ for line in _differences(old, new)]
-        show(results(), ["set", "method", "partition", "", "kept", "now"], lines)
+        show(results(), ["set", "method", "partition", "", "stored", "now"], lines)
         _name_kernels(differ)
     click.echo(f"{len(pairs) - len(differ)} of {len(pairs)} rows are the same to six decimals.")
     if differ:
@@ -220,31 +228,31 @@ def _check(spec: Spec, store: Store, cells: list[Cell] | None, count: int, jobs:
 
 
 def _name_kernels(differ: list[tuple[Any, Any]]) -> None:
-    """Say so if rows that differ come from a processor with other BLAS kernels."""
+    """Warn if rows that differ were computed with the BLAS kernels of another processor."""
     ours = differ[0][1]["versions"]["blas"]
     theirs = {old.get("versions", {}).get("blas", ours) for old, _ in differ} - {ours}
     if theirs:
         warn(
             [
-                "rows above were computed with the BLAS kernels of another processor; those "
-                f"are chosen by the environment variable OPENBLAS_CORETYPE={min(theirs)}."
+                "rows above were computed with the BLAS kernels of another processor; select "
+                f"those with the environment variable OPENBLAS_CORETYPE={min(theirs)}."
             ]
         )
 
 
 def _differences(old: Any, new: Any) -> list[list[str]]:
-    """A line for each number in which two rows of a cell differ, or for a failure."""
+    """A line for each metric in which two rows of a cell differ, or for an error."""
     cell = [old["set"], old["method"], str(old["partition"])]
-    kept, now = ({"": row.get("error"), **row.get("metrics", {})} for row in (old, new))
+    stored, now = ({"": row.get("error"), **row.get("metrics", {})} for row in (old, new))
     return [
-        [*cell, name, str(kept.get(name)), str(now.get(name))]
-        for name in kept | now
-        if kept.get(name) != now.get(name)
+        [*cell, name, str(stored.get(name)), str(now.get(name))]
+        for name in stored | now
+        if stored.get(name) != now.get(name)
     ]
 
 
 def _narrowed(spec: Spec, sets: list[str] | None, methods: list[str] | None) -> Spec:
-    """The spec with what was asked for, so that the rest is not called missing."""
+    """The spec of these sets and methods, so that the others are not reported as missing."""
     from dataclasses import replace
 
     if spec.build is not None:
@@ -259,27 +267,26 @@ def _narrowed(spec: Spec, sets: list[str] | None, methods: list[str] | None) -> 
     )
 
 
-# ------------------------------------------------------------------------------ reporting
+# ---------------------------------------------------------------- reporting
 
 
 def _report(found: Table, kind: str, out: str | None) -> None:
     from ordinality.experiments import results_page
 
-    if kind == "json" and not out:
-        show_json(results_page.as_data(found))
-    elif kind == "text" and not out:
+    if kind == "text" and not out:
         _show(found)
+        return
+    write: dict[str, Callable[[Table], str]] = {
+        "text": _as_text,
+        "markdown": results_page.markdown,
+        "html": results_page.html,
+        "json": lambda found: json_text(results_page.as_data(found)) + "\n",
+    }
+    text = write[kind](found)
+    if out:
+        _put(out, text.encode())
     else:
-        written = {
-            "markdown": results_page.markdown,
-            "html": results_page.html,
-            "json": _as_json,
-        }
-        text = written.get(kind, _as_text)(found)
-        if out:
-            _write(out, text)
-        else:
-            show_text(text)
+        show_text(text)
 
 
 def _show(found: Table) -> None:
@@ -287,7 +294,7 @@ def _show(found: Table) -> None:
 
     console = results()
     if not console.is_terminal:
-        console.width = 200  # a pipe has no edge to fold at
+        console.width = 200  # a pipe has no width to wrap at
     spec = found.spec
     console.print(f"{spec.name}: {spec.title}\n{spec.source}\n")
     rows: Any = [
@@ -307,16 +314,8 @@ def _as_text(found: Table) -> str:
     return "\n".join("\t".join(line) for line in [found.titles, *found.lines, [found.verdict]])
 
 
-def _as_json(found: Table) -> str:
-    import json
-
-    from ordinality.experiments import results_page
-
-    return json.dumps(results_page.as_data(found), ensure_ascii=False, indent=2) + "\n"
-
-
 def _list(home: Path, kind: str) -> None:
-    """Every experiment with how many of its cells are done."""
+    """Print every experiment with the number of cells that are computed."""
     from ordinality.experiments import papers
     from ordinality.experiments.result_rows import Store
     from ordinality.experiments.run import todo
@@ -334,7 +333,7 @@ def _list(home: Path, kind: str) -> None:
         keys = ("name", "title", "done", "cells")
         show_json([dict(zip(keys, line, strict=True)) for line in found])
         return
-    say([f"Rows are kept in {home}"])
+    say([f"Rows are stored in {home}"])
     lines = [[name, f"{done}/{cells}", title] for name, title, done, cells in found]
     show(results(), ["experiment", "cells", ""], lines)
 
@@ -349,28 +348,19 @@ def _write_page(path: str, home: Path) -> None:
     stores = {spec.experiment: Store(home / f"{spec.experiment}.jsonl") for spec in every}
     rows = {key: row for store in stores.values() for key, row in store.rows().items()}
     _warn_of([problem for store in stores.values() for problem in store.problems])
-    _write(
-        path, results_page.page([table(spec, rows) for spec in every], published.lines(rows))
-    )
+    page = results_page.page([table(spec, rows) for spec in every], published.lines(rows))
+    _put(path, page.encode())
 
 
-# ------------------------------------------------------------------------------ files
-
-
-def _picture_suffix(path: str | None) -> str:
-    return ".png" if path and path.lower().endswith(".png") else ".svg"
+# ---------------------------------------------------------------- files
 
 
 def _draw(spec: Spec, rows: Any, path: str) -> None:
     from ordinality.experiments.figures import draw
 
-    picture = io.BytesIO()
-    draw(spec, rows, picture, kind=_picture_suffix(path)[1:])
-    _put(path, picture.getvalue())
-
-
-def _write(path: str, text: str) -> None:
-    _put(path, text.encode())
+    figure = io.BytesIO()
+    draw(spec, rows, figure, kind=path[-3:].lower())  # svg or png, as checked
+    _put(path, figure.getvalue())
 
 
 def _put(path: str, content: bytes) -> None:

@@ -1,99 +1,39 @@
-"""From a table to a model that can be trusted: assess, choose, explain, report.
+"""Ordinal regression of a table, from reading it to a report.
 
 `study` does it all. `Problem` is a table with ordered labels; `assess` cross-validates the
-models of `MODELS` beside `baselines`; `choose` takes one and says why; `effects` shows what it
-makes of the columns; `report` writes it up.
+models of `MODELS` and the `baselines`; `choose` selects one and gives the reason; `effects`
+shows what it makes of the columns.
 """
 
-from .assess import (
-    SCORES,
-    Assessment,
-    Choice,
-    Difference,
-    against_baselines,
-    assess,
-    choose,
-    difference,
-    row_scores,
-    scores,
-)
-from .evaluate import Evaluation, evaluation, labelled
+from .assess import SCORES, Assessment, Choice, assess, choose
+from .evaluate import Evaluation, evaluation, labelled_rows
 from .inspect import Effect, effects
-from .models import (
-    BASELINES,
-    COSTS,
-    MODELS,
-    Cost,
-    Frequencies,
-    Model,
-    Size,
-    Skipped,
-    baselines,
-    candidates,
-    model,
-    named,
-)
-from .problem import Problem, folds, level_proba, pipeline
-from .study import (
-    NoOrderError,
-    Study,
-    effect_of,
-    in_words,
-    moves,
-    plain,
-    plain_effect,
-    problem_of,
-    relevance,
-    study,
-    study_of,
-    summary,
-)
-from .study_report import report, write_report
+from .models import BASELINES, MODELS, Model, Skipped, baselines, model
+from .problem import NoOrderError, Problem, folds, problem_of
+from .study import Study, study, study_of
 
 __all__ = [
     "BASELINES",
-    "COSTS",
     "MODELS",
     "SCORES",
     "Assessment",
     "Choice",
-    "Cost",
-    "Difference",
     "Effect",
     "Evaluation",
-    "Frequencies",
     "Model",
     "NoOrderError",
     "Problem",
-    "Size",
     "Skipped",
     "Study",
-    "against_baselines",
     "assess",
     "baselines",
-    "candidates",
     "choose",
-    "difference",
-    "effect_of",
     "effects",
     "evaluation",
     "folds",
-    "in_words",
-    "labelled",
-    "level_proba",
+    "labelled_rows",
     "model",
-    "moves",
-    "named",
-    "pipeline",
-    "plain",
-    "plain_effect",
     "problem_of",
-    "relevance",
-    "report",
-    "row_scores",
-    "scores",
     "study",
     "study_of",
-    "summary",
-    "write_report",
 ]

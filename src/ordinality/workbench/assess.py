@@ -1,8 +1,9 @@
-"""How well models predict rows they have not seen, beside two baselines.
+"""Cross-validation of models on the same folds, and the choice between them.
 
-All models meet the same folds, so that their scores can be compared row by row. The score that
-decides is the ranked probability score: it rewards good probabilities, and a miss by two levels
-costs more than a miss by one.
+All models are assessed on the same folds, so that their scores can be compared row by row. The
+score that decides is the ranked probability score: it rewards good probabilities, and an error
+of two levels costs more than an error of one. The model with the lowest score is selected,
+unless one earlier in the order of preference is within one standard error of it.
 
 Models that learn a score and then a link from scores to probabilities (boosting, support vector
 machines) are fitted once in each fold. The link of a fold is learnt on the rows of the other
@@ -26,7 +27,7 @@ from ordinality import metrics
 from ordinality.estimators.calibration import calibrate_from_folds, needs_link
 
 from .models import BASELINES, Model, Skipped, processor_time
-from .problem import Problem, level_proba, level_scores, pipeline
+from .problem import Problem, Split, build_pipeline, level_proba, level_scores
 
 __all__ = [
     "SCORES",
@@ -37,51 +38,58 @@ __all__ = [
     "assess",
     "choose",
     "difference",
-    "repeats",
     "row_scores",
     "scores",
 ]
 
+RPS = "ranked probability score"
+SCORES = (RPS, "mean absolute error", "zero-one error", "log score")
 
-Split = tuple[np.ndarray, np.ndarray]
+MAX_COLUMNS = 40  # of more, permutation importance would take too long
 
-
-SCORES = ("ranked probability score", "mean absolute error", "zero-one error", "log score")
-
-
-MANY_COLUMNS = 40  # beyond these it would take too long to shuffle them one by one
-
-
-TOGETHER = 2000  # rows predicted at once when columns are shuffled
+BATCH = 2000  # rows predicted at once for the permutation importance
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """Predictions of rows that the model had not seen, and what they are worth.
+    """Out-of-fold predictions of a model, and their scores.
 
-    Attributes
+    Parameters
     ----------
-    name, words : str
-        The model.
+    name : str
+        Name of the model.
+    description : str
+        What it is.
     proba : ndarray of shape (n, K)
-        Probabilities of the levels, of the first repeat.
+        Out-of-fold probabilities of the levels, of the first repeat.
     scores : dict of str to float
-        Over all rows, by the names in `SCORES`; less is better in all.
+        Over all rows, by the names in `SCORES`; lower is better in all.
     by_fold : ndarray of shape (n_folds,)
         Ranked probability score of every fold.
     importance : dict of str to float
-        By how much the ranked probability score rises when a column is shuffled.
+        Permutation importance of the columns: the rise of the ranked probability score when a
+        column is shuffled. Empty for baselines and for more than 40 columns.
     seconds : float
         Processor time of all fits and predictions.
     warnings : tuple of str
-        What the fits warned of.
-    fold_scores : ndarray of shape (n_folds, n) or None
-        Scores of all rows by the model of each fold, for models whose probabilities come from
-        scores: the link of a model of all rows can be learnt from them.
+        Warnings of the fits.
+    fold_scores : ndarray of shape (n_folds, n), optional
+        Latent scores of all rows by the model of each fold, for models that need a link: the
+        link of a model of all rows can be learnt from them.
+
+    Examples
+    --------
+    >>> import polars
+    >>> from ordinality.workbench import assess, folds, model, problem_of
+    >>> frame = polars.DataFrame({"x": [1.0, 2.5, 3.0, 3.5], "y": [1, 1, 2, 2]})
+    >>> problem = problem_of(frame, "y")
+    >>> found = assess(problem, [model("linear")], folds(problem, n_splits=2))[0]
+    >>> found.proba.shape, found.by_fold.shape
+    ((4, 2), (2,))
     """
 
     name: str
-    words: str
+    description: str
     proba: np.ndarray
     scores: dict[str, float]
     by_fold: np.ndarray
@@ -91,27 +99,10 @@ class Assessment:
     fold_scores: np.ndarray | None = None
 
 
-def row_scores(problem: Problem, proba: np.ndarray) -> np.ndarray:
-    """Ranked probability score of every row."""
-    ranks = problem.order.encode(problem.y)
-    happened = ranks[:, None] <= np.arange(proba.shape[1] - 1)
-    return np.asarray(np.sum((np.cumsum(proba, axis=1)[:, :-1] - happened) ** 2, axis=1))
-
-
 def scores(
     problem: Problem, proba: np.ndarray, at: np.ndarray | None = None
 ) -> dict[str, float]:
-    """The `SCORES` of predictions for these rows (None: all); the mode is what is predicted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from ordinality.levels import resolve
-    >>> y = np.array([1, 2, 3])
-    >>> problem = Problem(None, y, resolve(y), None)
-    >>> scores(problem, np.eye(3))["mean absolute error"]
-    0.0
-    """
+    """The `SCORES` of probabilities (m, K) for the rows `at` (None: all)."""
     at = np.arange(len(problem)) if at is None else at
     y, levels = problem.y[at], problem.order.levels
     given = {
@@ -128,6 +119,16 @@ def scores(
     return dict(zip(SCORES, values, strict=True))
 
 
+def row_scores(problem: Problem, proba: np.ndarray) -> np.ndarray:
+    """Ranked probability score of every row, (n,)."""
+    ranks = problem.order.encode(problem.y)
+    happened = ranks[:, None] <= np.arange(proba.shape[1] - 1)
+    return np.asarray(np.sum((np.cumsum(proba, axis=1)[:, :-1] - happened) ** 2, axis=1))
+
+
+# ---------------------------------------------------------------- cross-validation
+
+
 def assess(
     problem: Problem,
     entries: Sequence[Model],
@@ -136,7 +137,7 @@ def assess(
     max_seconds: float | None = None,
     seed: int = 0,
     jobs: int = 1,
-    tick: Callable[[str, float], Any] = lambda what, share: None,
+    progress: Callable[[str, float], Any] = lambda what, share: None,
 ) -> list[Assessment | Skipped]:
     """Cross-validate models on the same folds.
 
@@ -145,30 +146,39 @@ def assess(
     problem : Problem
         The rows.
     entries : sequence of Model
-        What to try, the most wanted first.
+        Models and baselines, in order of preference.
     splits : sequence of (train, test)
         From `folds`.
     max_seconds : float, optional
-        Emergency stop: when the models have used this much processor time, the one at work is
-        broken off after its fold and the others are skipped. Baselines are always assessed,
-        and if no model was finished, the one with the least estimated cost is.
+        Limit of the processor time that the models use together. When it is exceeded, the
+        current model stops after its fold and the others are skipped. Baselines are always
+        assessed, and if no model was finished, the one with the lowest estimated cost is.
     seed : int, default=0
         Seed of the models.
     jobs : int, default=1
-        Processes.
-    tick : callable, optional
-        Called as ``tick(what, share)`` before every fold, with words such as
+        Number of processes.
+    progress : callable, optional
+        Called as ``progress(what, share)`` before every fold, with text such as
         ``"boost, fold 3 of 10"`` and the share of the estimated cost that is done.
 
     Returns
     -------
     list of Assessment or Skipped
         In the order of `entries`.
+
+    Examples
+    --------
+    >>> import numpy as np, polars
+    >>> from ordinality.workbench import assess, baselines, folds, problem_of
+    >>> problem = problem_of(polars.DataFrame({"x": np.arange(8.0), "y": [1, 2] * 4}), "y")
+    >>> found = assess(problem, baselines(len(problem)), folds(problem, n_splits=2))
+    >>> round(found[0].scores["ranked probability score"], 3)
+    0.25
     """
-    clock = _Clock(entries, problem, splits, max_seconds, tick)
+    clock = _Clock(entries, problem, splits, max_seconds, progress)
     answers: dict[str, Assessment | Skipped] = {}
-    # One thread of linear algebra: what several would gain on small matrices they lose in
-    # waiting, and the numbers must not depend on the number of processes.
+    # One thread of linear algebra: several gain nothing on small matrices, and the numbers
+    # must not depend on the number of processes.
     with threadpool_limits(1, user_api="blas"):
         for entry in entries:
             answers[entry.name] = _assessed(problem, entry, splits, clock, seed, jobs)
@@ -181,7 +191,7 @@ def assess(
 
 
 class _Clock:
-    """Tells how far the work is, and when it has taken too long."""
+    """Reports the progress, and compares the time used with the limit."""
 
     def __init__(
         self,
@@ -189,24 +199,38 @@ class _Clock:
         problem: Problem,
         splits: Sequence[Split],
         max_seconds: float | None,
-        tick: Callable[[str, float], Any],
+        progress: Callable[[str, float], Any],
     ) -> None:
         size = problem.size()._replace(rows=len(splits[0][0]))
         self.of_fold = {entry.name: entry.cost.of_fold(size) for entry in entries}
-        self.n_folds, self.max_seconds, self.tick = len(splits), max_seconds, tick
+        self.n_folds, self.max_seconds, self.progress = len(splits), max_seconds, progress
         self.total = self.n_folds * sum(self.of_fold.values())
         self.done = self.spent = 0.0
 
     def begin(self, name: str, fold: int) -> None:
-        """Say which fold comes next."""
+        """Report which fold comes next."""
         share = min(self.done / self.total, 1.0)
-        self.tick(f"{name}, fold {fold + 1} of {self.n_folds}", share)
+        self.progress(f"{name}, fold {fold + 1} of {self.n_folds}", share)
         self.done += self.of_fold[name]
 
-    def too_late(self, name: str) -> bool:
-        """Whether the emergency stop strikes."""
+    def exceeded(self, name: str) -> bool:
+        """Whether a model must stop; a baseline never has to."""
         limit = np.inf if name in BASELINES or self.max_seconds is None else self.max_seconds
         return self.spent > limit
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """One fold of one model; `proba` and `rises` wait for the link if the model needs one."""
+
+    seconds: float
+    warnings: tuple[str, ...]
+    proba: np.ndarray | None = None
+    rises: dict[str, float] = field(default_factory=dict)
+    # Until its link is learnt:
+    pipeline: Pipeline | None = None
+    scores: np.ndarray | None = None  # (n,), of all rows
+    seed: int = 0
 
 
 def _assessed(
@@ -217,36 +241,21 @@ def _assessed(
     seed: int,
     jobs: int,
 ) -> Assessment | Skipped:
-    """All folds of one model, unless the emergency stop strikes."""
+    """All folds of one model, unless the time limit is exceeded."""
     done: list[_Fold] = []
     rest = _folds(problem, entry, splits, seed, jobs)
     while len(done) < len(splits):
-        if clock.too_late(entry.name):
+        if clock.exceeded(entry.name):
             clock.done += (len(splits) - len(done)) * clock.of_fold[entry.name]
             reason = (
-                f"stopped by the clock after {len(done)} of {len(splits)} folds: the models "
-                f"had used {clock.spent:.0f} s of processor time, and {clock.max_seconds:g} s "
-                "is the limit"
+                f"stopped after {len(done)} of {len(splits)} folds by the time limit of "
+                f"{clock.max_seconds:g} s for all models"
             )
-            return Skipped(entry.name, entry.words, reason)
+            return Skipped(entry.name, entry.description, reason)
         clock.begin(entry.name, len(done))
         done.append(next(rest))
         clock.spent += 0.0 if entry.name in BASELINES else done[-1].seconds
     return _joined(problem, entry, splits, _with_links(problem, done, splits, jobs))
-
-
-@dataclass(frozen=True)
-class _Fold:
-    """One fold of one model."""
-
-    seconds: float
-    warnings: tuple[str, ...]
-    proba: np.ndarray | None = None
-    rises: dict[str, float] = field(default_factory=dict)
-    # Until its link is learnt:
-    solver: Pipeline | None = None
-    scores: np.ndarray | None = None  # (n,), of all rows
-    seed: int = 0
 
 
 def _folds(
@@ -254,10 +263,10 @@ def _folds(
 ) -> Iterator[_Fold]:
     """The folds one after another."""
     calls = [
-        (problem, entry.name, pipeline(entry, problem, seed), split, seed + i)
+        (problem, entry.name, build_pipeline(entry, problem, seed), split, seed + i)
         for i, split in enumerate(splits)
     ]
-    # The first here: what has to be compiled is compiled once, not in every process.
+    # The first one in this process: code is then compiled once and not in every process.
     yield _fold(*calls[0])
     yield from _mapped(_fold, calls[1:], jobs)
 
@@ -270,34 +279,56 @@ def _mapped(function: Callable[..., Any], calls: Sequence[Any], jobs: int) -> It
     return found
 
 
-def _fold(problem: Problem, name: str, solver: Any, split: Split, seed: int) -> _Fold:
+def _fold(problem: Problem, name: str, pipeline: Any, split: Split, seed: int) -> _Fold:
     train, test = split
-    folds_of_its_own = None
-    if needs_link(solver[-1]):
-        folds_of_its_own = solver[-1].calibration_folds
-        solver.set_params(model__calibration_folds=None)
+    calibration_folds = None
+    if needs_link(pipeline[-1]):
+        calibration_folds = pipeline[-1].calibration_folds
+        pipeline.set_params(model__calibration_folds=None)
     with processor_time() as spent, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        problem.fitted(solver, train)
-        if folds_of_its_own is None:
-            found: dict[str, Any] = _predicted(problem, name, solver, test, seed)
+        problem.fitted(pipeline, train)
+        if calibration_folds is None:
+            found: dict[str, Any] = _predicted(problem, name, pipeline, test, seed)
         else:
-            scores = level_scores(solver, problem.frame)
-            found = {"solver": solver, "scores": scores, "seed": seed}
-            solver.set_params(model__calibration_folds=folds_of_its_own)
+            latent = level_scores(pipeline, problem.frame)
+            found = {"pipeline": pipeline, "scores": latent, "seed": seed}
+            pipeline.set_params(model__calibration_folds=calibration_folds)
     said = tuple(dict.fromkeys(str(w.message) for w in caught))
     return _Fold(spent.seconds, said, **found)
 
 
 def _predicted(
-    problem: Problem, name: str, solver: Any, test: np.ndarray, seed: int
+    problem: Problem, name: str, pipeline: Any, test: np.ndarray, seed: int
 ) -> dict[str, Any]:
-    """Probabilities of the rows left out, and the importance of the columns for them."""
+    """Probabilities of the test rows, and the permutation importance of the columns."""
     frame = problem.rows(test)
-    proba, rises = level_proba(solver, frame), {}
-    if name not in BASELINES and len(problem.columns) <= MANY_COLUMNS:
-        rises = _rises(problem, solver, frame, test, proba, seed)
+    proba, rises = level_proba(pipeline, frame), {}
+    if name not in BASELINES and len(problem.columns) <= MAX_COLUMNS:
+        rises = _rises(problem, pipeline, frame, test, proba, seed)
     return {"proba": proba, "rises": rises}
+
+
+def _rises(
+    problem: Problem, pipeline: Any, frame: Any, test: np.ndarray, proba: np.ndarray, seed: int
+) -> dict[str, float]:
+    """Rise of the ranked probability score when one column of the test rows is shuffled."""
+    rng = np.random.default_rng(seed)
+    as_is = scores(problem, proba, test)[RPS]
+    table = nw.from_native(frame, eager_only=True)
+    columns, rises = problem.columns, {}
+    # Several shuffled tables in one call: predicting few rows costs as much as predicting many.
+    step = max(1, BATCH // len(test))
+    for start in range(0, len(columns), step):
+        some = columns[start : start + step]
+        shuffled = [
+            table.with_columns(table[name][rng.permutation(len(test)).tolist()])
+            for name in some
+        ]
+        worse = level_proba(pipeline, nw.concat(shuffled).to_native())
+        for name, part in zip(some, np.split(worse, len(some)), strict=True):
+            rises[name] = scores(problem, part, test)[RPS] - as_is
+    return rises
 
 
 def _with_links(
@@ -307,51 +338,29 @@ def _with_links(
     if done[0].scores is None:
         return done
     calls = []
-    for part in repeats(splits, len(problem)):
-        scores = np.array([fold.scores for fold in done[part]])
-        calls += [(problem, fold, scores, splits[part], i) for i, fold in enumerate(done[part])]
+    for part in _repeats(splits, len(problem)):
+        latent = np.array([fold.scores for fold in done[part]])
+        calls += [(problem, fold, latent, splits[part], i) for i, fold in enumerate(done[part])]
     return list(_mapped(_linked, calls, jobs))
 
 
 def _linked(
-    problem: Problem, fold: _Fold, scores: np.ndarray, splits: Sequence[Split], i: int
+    problem: Problem, fold: _Fold, latent: np.ndarray, splits: Sequence[Split], i: int
 ) -> _Fold:
-    assert fold.solver is not None
+    assert fold.pipeline is not None
     with processor_time() as spent:
         calibrate_from_folds(
-            fold.solver[-1], scores[i], scores, splits, problem.y, problem.weights, fold=i
+            fold.pipeline[-1], latent[i], latent, splits, problem.y, problem.weights, fold=i
         )
-        found = _predicted(problem, "", fold.solver, splits[i][1], fold.seed)
-    return replace(fold, solver=None, seconds=fold.seconds + spent.seconds, **found)
+        found = _predicted(problem, "", fold.pipeline, splits[i][1], fold.seed)
+    return replace(fold, pipeline=None, seconds=fold.seconds + spent.seconds, **found)
 
 
-def repeats(splits: Sequence[Split], n_rows: int) -> list[slice]:
-    """Where each repeat of a cross-validation lies among its splits."""
+def _repeats(splits: Sequence[Split], n_rows: int) -> list[slice]:
+    """The slice of `splits` that belongs to each repeat of a cross-validation."""
     tested = np.cumsum([len(test) for _, test in splits])
     ends = (np.flatnonzero(tested % n_rows == 0) + 1).tolist()
     return [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
-
-
-def _rises(
-    problem: Problem, solver: Any, frame: Any, test: np.ndarray, proba: np.ndarray, seed: int
-) -> dict[str, float]:
-    """Rise of the ranked probability score when one column of the test rows is shuffled."""
-    rng = np.random.default_rng(seed)
-    as_is = scores(problem, proba, test)[SCORES[0]]
-    table = nw.from_native(frame, eager_only=True)
-    columns, rises = problem.columns, {}
-    # Several shuffled tables at once: of few rows, a prediction costs as much as of many.
-    step = max(1, TOGETHER // len(test))
-    for start in range(0, len(columns), step):
-        some = columns[start : start + step]
-        shuffled = [
-            table.with_columns(table[name][rng.permutation(len(test)).tolist()])
-            for name in some
-        ]
-        worse = level_proba(solver, nw.concat(shuffled).to_native())
-        for name, part in zip(some, np.split(worse, len(some)), strict=True):
-            rises[name] = scores(problem, part, test)[SCORES[0]] - as_is
-    return rises
 
 
 def _joined(
@@ -359,16 +368,16 @@ def _joined(
 ) -> Assessment:
     proba = np.full((len(problem), problem.order.n_levels), np.nan)
     for (_, test), fold in zip(reversed(splits), reversed(done), strict=True):
-        proba[test] = fold.proba  # backwards: the first repeat is the one that stays
+        proba[test] = fold.proba  # backwards, so that the first repeat remains
     by_fold = [
-        scores(problem, fold.proba, test)[SCORES[0]]
+        scores(problem, fold.proba, test)[RPS]
         for (_, test), fold in zip(splits, done, strict=True)
         if fold.proba is not None
     ]
     linked = done[0].scores is not None
     return Assessment(
         name=entry.name,
-        words=entry.words,
+        description=entry.description,
         proba=proba,
         scores=scores(problem, proba),
         by_fold=np.array(by_fold),
@@ -381,40 +390,39 @@ def _joined(
     )
 
 
-# ----------------------------------------------------------------
-# Which of several assessed models to take, and the sentence that says why.
-#
-# The one with the least ranked probability score, unless one that comes earlier in the list is
-# not worse by more than the standard error of the difference: then the earlier one, because
-# the folds cannot tell them apart.
-
-
-RPS = SCORES[0]
-
-
-@dataclass(frozen=True)
-class Difference:
-    """How much lower the first model's ranked probability score is, per row.
-
-    Attributes
-    ----------
-    mean, error : float
-        Mean of first minus second over the rows, and its standard error.
-    share : float
-        Share of the rows in which the first is strictly better.
-    """
-
-    mean: float
-    error: float
-    share: float
+# ---------------------------------------------------------------- choice
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The model taken and why, in a sentence."""
+    """The selected model and the reason.
 
-    taken: Assessment
-    why: str
+    Parameters
+    ----------
+    selected : Assessment
+        The model.
+    reason : str
+        Why, in a sentence.
+
+    Examples
+    --------
+    >>> import numpy as np, polars
+    >>> from ordinality.workbench import study
+    >>> frame = polars.DataFrame({"dose": np.arange(20.0), "effect": np.arange(20) // 10})
+    >>> study(frame, "effect", model="linear").choice.reason
+    'linear (Gaussian process with a linear kernel) was requested.'
+    """
+
+    selected: Assessment
+    reason: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Ranked probability score of a model minus that of another: mean, standard error."""
+
+    mean: float
+    error: float
 
 
 def difference(problem: Problem, first: Assessment, second: Assessment) -> Difference:
@@ -425,12 +433,11 @@ def difference(problem: Problem, first: Assessment, second: Assessment) -> Diffe
     spread = np.average((gap - mean) ** 2, weights=weights)
     # Kish's effective number of rows; with equal weights it is their number.
     n = weights.sum() ** 2 / np.sum(weights**2)
-    error = float(np.sqrt(spread / max(n - 1, 1)))
-    return Difference(mean, error, float(np.average(gap < 0, weights=weights)))
+    return Difference(mean, float(np.sqrt(spread / max(n - 1, 1))))
 
 
 def choose(problem: Problem, found: Sequence[Assessment]) -> Choice:
-    """The model to take of those assessed on the same folds.
+    """Select one of the models that were assessed on the same folds.
 
     Parameters
     ----------
@@ -442,7 +449,17 @@ def choose(problem: Problem, found: Sequence[Assessment]) -> Choice:
     Returns
     -------
     Choice
-        The first model that is within one standard error of the best.
+        The first model within one standard error of the best.
+
+    Examples
+    --------
+    >>> import polars
+    >>> from ordinality.workbench import assess, choose, folds, model, problem_of
+    >>> frame = polars.DataFrame({"x": [1.0, 2.5, 3.0, 3.5], "y": [1, 1, 2, 2]})
+    >>> problem = problem_of(frame, "y")
+    >>> found = assess(problem, [model("linear")], folds(problem, n_splits=2))
+    >>> choose(problem, found).reason
+    'linear is the only model that was assessed.'
     """
     best = min(found, key=lambda one: one.scores[RPS])
     for one in found:
@@ -450,59 +467,43 @@ def choose(problem: Problem, found: Sequence[Assessment]) -> Choice:
         if one is best or gap.mean <= gap.error:
             break
     if len(found) == 1:
-        return Choice(one, f"{one.name} was the only model that could be tried.")
+        return Choice(one, f"{one.name} is the only model that was assessed.")
     if one is best:
         others = [other for other in found if other is not one]
         second = min(others, key=lambda other: other.scores[RPS])
         gap = difference(problem, one, second)
         return Choice(
             one,
-            f"{one.name} ({one.words}) has the least ranked probability score of "
-            f"{len(found)} models, {one.scores[RPS]:.3f}; next is {second.name} with "
+            f"{one.name} ({one.description}) has the lowest ranked probability score of "
+            f"{len(found)} models, {one.scores[RPS]:.3f}; the next is {second.name} with "
             f"{second.scores[RPS]:.3f} (difference {-gap.mean:.3f} ± {gap.error:.3f}).",
         )
     return Choice(
         one,
-        f"{one.name} ({one.words}) has a ranked probability score of {one.scores[RPS]:.3f}; "
-        f"{best.name} has {best.scores[RPS]:.3f}, but the difference is within its standard "
-        f"error ({gap.mean:.3f} ± {gap.error:.3f}), and {one.name} comes first in the list.",
+        f"{one.name} ({one.description}) has a ranked probability score of "
+        f"{one.scores[RPS]:.3f}; {best.name} has {best.scores[RPS]:.3f}, but the difference "
+        f"({gap.mean:.3f} ± {gap.error:.3f}) is within its standard error, and {one.name} is "
+        "earlier in the order of preference.",
     )
 
 
 def against_baselines(
     problem: Problem, one: Assessment, baselines: Sequence[Assessment]
 ) -> tuple[bool, str]:
-    """Whether a model beats every baseline in ranked probability score, and that in words.
-
-    Parameters
-    ----------
-    problem : Problem
-        The rows.
-    one : Assessment
-        The model.
-    baselines : sequence of Assessment
-        What it should beat.
-
-    Returns
-    -------
-    better : bool
-        Whether its score is less than all of theirs.
-    sentence : str
-        The same for a person, with the difference and its standard error.
-    """
+    """Whether a model beats every baseline in ranked probability score, and that in words."""
     rival = min(baselines, key=lambda other: other.scores[RPS])
     gap = difference(problem, one, rival)
     size = f"{abs(gap.mean):.3f} ± {gap.error:.3f}"
     if gap.mean >= 0:
         return False, (
             f"Not better than the baseline: its ranked probability score is "
-            f"{one.scores[RPS]:.3f}, that of {rival.words} {rival.scores[RPS]:.3f} "
+            f"{one.scores[RPS]:.3f}, that of {rival.description} {rival.scores[RPS]:.3f} "
             f"(difference {size}). Do not rely on this model; more rows or other columns "
             "may help."
         )
-    firm = "" if -gap.mean > 2 * gap.error else ", which may be luck"
+    noise = "" if -gap.mean > 2 * gap.error else ", which is within noise"
     return True, (
         f"Better than both baselines: ranked probability score {one.scores[RPS]:.3f} against "
-        f"{rival.scores[RPS]:.3f} for {rival.words}, the better of them "
-        f"(difference {size}{firm})."
+        f"{rival.scores[RPS]:.3f} for the better baseline, {rival.description} "
+        f"(difference {size}{noise})."
     )

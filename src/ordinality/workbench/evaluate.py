@@ -1,4 +1,4 @@
-"""A fitted pipeline put to a table whose labels are known."""
+"""Scores of a fitted pipeline on a table with known labels."""
 
 from __future__ import annotations
 
@@ -11,30 +11,40 @@ from sklearn.metrics import confusion_matrix
 from ordinality.levels import Order
 from ordinality.tables import Table, TableError, rows_for
 from ordinality.tables.columns import is_text, numbers, parsed, words
-from ordinality.tables.frames import column
+from ordinality.tables.frames import column, counted
 from ordinality.tables.task import missing, weights_of
 
 from .assess import SCORES, scores
 from .problem import Problem, level_proba
-from .study import plain
+from .study import json_value
 
-__all__ = ["Evaluation", "evaluation", "labelled"]
+__all__ = ["Evaluation", "evaluation", "labelled_rows"]
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """Scores of a model on labelled rows.
 
-    Attributes
+    Parameters
     ----------
     rows : int
-        How many.
-    scores, baseline : dict of str to float
-        Of the model, and of the frequencies of the levels in training.
+        Number of rows.
+    scores : dict of str to float
+        Scores of the model.
+    baseline : dict of str to float
+        Scores of the frequencies of the levels in training.
     confusion : ndarray of shape (K, K)
-        Rows by true (down) and predicted (across) level.
+        Number of rows by true (down) and predicted (across) level.
     notes : tuple of str
         What was done with the table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinality.workbench import Evaluation
+    >>> score = "ranked probability score"
+    >>> Evaluation(2, {score: 0.1}, {score: 0.3}, np.eye(2), ()).verdict
+    'Better than the frequencies of the levels: ranked probability score 0.100 against 0.300.'
     """
 
     rows: int
@@ -54,12 +64,18 @@ class Evaluation:
             )
         return (
             f"Not better than the frequencies of the levels: ranked probability score "
-            f"{ours:.3f} against {theirs:.3f}. These rows may differ from those it learnt from."
+            f"{ours:.3f} against {theirs:.3f}. These rows may differ from the training data."
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as JSON has it."""
-        found: dict[str, Any] = plain(
+        """Convert to values that JSON can hold.
+
+        Returns
+        -------
+        dict
+            Numbers and text; a score that is not finite is None.
+        """
+        found: dict[str, Any] = json_value(
             {
                 "rows": self.rows,
                 "scores": self.scores,
@@ -72,7 +88,7 @@ class Evaluation:
 
 
 def evaluation(
-    solver: Any,
+    pipeline: Any,
     frame: Any,
     y: np.ndarray,
     weights: np.ndarray | None = None,
@@ -81,28 +97,43 @@ def evaluation(
     counts: list[int] | None = None,
     proba: np.ndarray | None = None,
 ) -> Evaluation:
-    """Scores of a fitted pipeline on labelled rows.
+    """Score a fitted pipeline on labelled rows.
 
     Parameters
     ----------
-    solver : Pipeline
+    pipeline : Pipeline
         Fitted.
     frame : pandas or polars DataFrame
-        The columns it wants.
+        The columns it was fitted to.
     y : ndarray of shape (n,)
-        Labels, all of them levels the model knows.
+        Labels, all of them levels that the model knows.
     weights : ndarray of shape (n,), optional
         Weights of the rows.
-    notes : tuple of str
+    notes : tuple of str, default=()
         What was done with the table.
     counts : list of int, optional
         Rows of every level in training; by default those in `y`.
     proba : ndarray of shape (n, K), optional
-        Predictions for these rows, if they are there already.
+        Predictions for these rows, if they are already computed.
+
+    Returns
+    -------
+    Evaluation
+        Scores of the model and of the frequencies of the levels.
+
+    Examples
+    --------
+    >>> import numpy as np, polars
+    >>> from ordinality.workbench import evaluation, study
+    >>> frame = polars.DataFrame({"dose": np.arange(20.0), "effect": np.arange(20) // 10})
+    >>> found = study(frame, "effect", model="linear")
+    >>> evaluation(found.pipeline, frame, found.problem.y).confusion
+    array([[10,  0],
+           [ 0, 10]])
     """
-    order = Order(solver[-1].levels_, "stated")
+    order = Order(pipeline[-1].levels_, "stated")
     problem = Problem(frame, y, order, None, weights)
-    proba = level_proba(solver, frame) if proba is None else proba
+    proba = level_proba(pipeline, frame) if proba is None else proba
     ranks = order.encode(y)
     known = np.bincount(ranks, minlength=order.n_levels) if counts is None else np.array(counts)
     share = (known + 0.5) / np.sum(known + 0.5)
@@ -117,14 +148,14 @@ def evaluation(
     )
 
 
-def labelled(
-    solver: Any, table: Table, target: str, weights: str | None = None
+def labelled_rows(
+    pipeline: Any, table: Table, target: str, weights: str | None = None
 ) -> tuple[Any, np.ndarray, np.ndarray | None, tuple[str, ...]]:
     """The rows of a table that have a label, as `evaluation` takes them.
 
     Parameters
     ----------
-    solver : Pipeline
+    pipeline : Pipeline
         Fitted to a table.
     table : Table
         Rows with labels.
@@ -135,17 +166,39 @@ def labelled(
 
     Returns
     -------
-    frame, y, weights, notes
+    frame : pandas or polars DataFrame
+        The columns that the pipeline was fitted to.
+    y : ndarray of shape (n,)
+        Labels.
+    weights : ndarray of shape (n,) or None
+        Weights of the rows.
+    notes : tuple of str
+        What was done with the table.
+
+    Examples
+    --------
+    >>> import narwhals, numpy as np, polars
+    >>> from ordinality.tables import Table
+    >>> from ordinality.workbench import labelled_rows, study
+    >>> frame = polars.DataFrame({"dose": np.arange(20.0), "effect": np.arange(20) // 10})
+    >>> found = study(frame, "effect", model="linear")
+    >>> new = polars.DataFrame({"dose": [3.0, 15.0], "effect": [0, None]})
+    >>> rows, y, _, notes = labelled_rows(
+    ...     found.pipeline, Table(narwhals.from_native(new)), "effect"
+    ... )
+    >>> y, notes
+    (array([0]), ('Left out 1 row without effect.',))
     """
     wanted = [target] if weights is None else [target, weights]
     series = [column(table, name) for name in wanted]
     empty = np.any([missing(one) for one in series], axis=0)
     if empty.all():
-        raise TableError(f"No row of {table.source} has a {' and a '.join(wanted)}.")
-    notes = [f"Left out {int(empty.sum())} rows without {target}."] if empty.any() else []
+        raise TableError(f"No row of {table.source} has a value in {' and '.join(wanted)}.")
+    left_out = counted(int(empty.sum()), "row")
+    notes = [f"Left out {left_out} without {' or '.join(wanted)}."] if empty.any() else []
     kept = np.flatnonzero(~empty).tolist()
-    frame, said = rows_for(solver[0], Table(table.frame[kept, :], table.source))
-    y = _as_levels(series[0][kept], solver[-1].levels_)
+    frame, said = rows_for(pipeline[0], Table(table.frame[kept, :], table.source))
+    y = _as_levels(series[0][kept], pipeline[-1].levels_)
     weight = None if weights is None else weights_of(series[1][kept])
     return frame, y, weight, (*notes, *said)
 

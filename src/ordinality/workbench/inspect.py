@@ -1,7 +1,7 @@
-"""What a fitted model makes of the columns: partial dependence and marginal effects.
+"""Partial dependence and marginal effects: what a fitted model makes of the columns.
 
-Both ask what the model would say of the same people, wines or houses if one column were
-different, and average over the rows. They describe the model, not what causes what.
+Both ask what the model would predict for the same rows if one column were different, and
+average over the rows. They describe the model, not what causes what.
 """
 
 from __future__ import annotations
@@ -17,21 +17,18 @@ from .problem import level_proba
 
 __all__ = ["Effect", "effects"]
 
+MAX_ROWS = 300  # the standard error of an average of probabilities is then at most 0.03
 
-ROWS = 300  # enough for averages of probabilities: their standard error is at most 0.03
+MAX_VALUES = 8  # a number with at most so many distinct values is shown at each of them
 
-
-MANY_VALUES = 8  # a number with fewer distinct values is shown at each of them
-
-
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # at which other numbers are shown
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What the model says when one column is set to each of several values.
+    """Predictions with one column set to each of several values.
 
-    Attributes
+    Parameters
     ----------
     column : str
         The column.
@@ -44,7 +41,16 @@ class Effect:
         standard deviation about each row's own value; of text, from the category with the
         lowest expected level to that with the highest.
     between : tuple of two str
-        What was changed, in words.
+        The low and the high value, in words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinality.workbench import Effect
+    >>> proba = np.array([[0.7, 0.3], [0.25, 0.75]])
+    >>> effect = Effect("temp", ("cold", "warm"), proba, proba[1] - proba[0], ("cold", "warm"))
+    >>> round(effect.strength, 2)
+    0.45
     """
 
     column: str
@@ -63,88 +69,141 @@ class Effect:
         """Half the sum of absolute changes: the probability that moves."""
         return float(0.5 * np.abs(self.change).sum())
 
+    def as_dict(self) -> dict[str, Any]:
+        """Convert to values that JSON can hold, rounded to four decimals.
+
+        Returns
+        -------
+        dict
+            What `from_dict` reads.
+        """
+        return {
+            "column": self.column,
+            "values": list(self.values),
+            "above": self.above.round(4).tolist(),
+            "change": self.change.round(4).tolist(),
+            "between": list(self.between),
+        }
+
+    @classmethod
+    def from_dict(cls, known: dict[str, Any]) -> Effect:
+        """Read back what `as_dict` gave.
+
+        Parameters
+        ----------
+        known : dict
+            From `as_dict`.
+
+        Returns
+        -------
+        Effect
+            The same up to rounding.
+        """
+        above = np.array(known["above"])
+        edge = np.ones((len(above), 1))
+        reached = np.hstack([edge, above, 0 * edge])  # probability of this level or higher
+        return cls(
+            known["column"],
+            tuple(known["values"]),
+            reached[:, :-1] - reached[:, 1:],
+            np.array(known["change"]),
+            (known["between"][0], known["between"][1]),
+        )
+
 
 def effects(
-    solver: Any,
+    pipeline: Any,
     frame: Any,
     columns: Iterable[str] | None = None,
     *,
     seed: int = 0,
-    tick: Callable[[str, float], Any] = lambda what, share: None,
+    progress: Callable[[str, float], Any] = lambda what, share: None,
 ) -> list[Effect]:
     """Partial dependence and marginal effect of columns.
 
     Parameters
     ----------
-    solver : Pipeline
+    pipeline : Pipeline
         Fitted; its last step is an ordinal model.
     frame : pandas or polars DataFrame
-        Rows to average over; of many, 300 are drawn.
+        Rows to average over; of more than 300, a random sample of 300 is used.
     columns : iterable of str, optional
         Which columns; by default all.
     seed : int, default=0
-        Which rows are drawn.
-    tick : callable, optional
-        Called as ``tick(column, share)`` before every column, with the share that is done.
+        Seed of the sample.
+    progress : callable, optional
+        Called as ``progress(column, share)`` before every column, with the share of the work
+        that is done.
 
     Returns
     -------
     list of Effect
         The strongest first.
+
+    Examples
+    --------
+    >>> import numpy as np, polars
+    >>> from ordinality.workbench import effects, study
+    >>> dose = np.linspace(0, 4, 40)
+    >>> frame = polars.DataFrame({"dose": dose, "effect": np.digitize(dose, [1.5, 2.8])})
+    >>> found = study(frame, "effect", model="linear")
+    >>> [effect.column for effect in effects(found.pipeline, frame, ["dose"])]
+    ['dose']
     """
     table = nw.from_native(frame, eager_only=True)
-    if len(table) > ROWS:
-        drawn = np.random.default_rng(seed).choice(len(table), ROWS, replace=False)
+    if len(table) > MAX_ROWS:
+        drawn = np.random.default_rng(seed).choice(len(table), MAX_ROWS, replace=False)
         rows = table[np.sort(drawn).tolist(), :]
     else:
         rows = table
     chosen = table.columns if columns is None else list(columns)
     found: list[Effect] = []
     for name in chosen:
-        tick(name, len(found) / len(chosen))
+        progress(name, len(found) / len(chosen))
         of = _of_number if table[name].dtype.is_numeric() else _of_category
-        found.append(of(solver, rows, table[name]))
+        found.append(of(pipeline, rows, table[name]))
     return sorted(found, key=lambda effect: -effect.strength)
 
 
-def _of_number(solver: Any, rows: Any, series: Any) -> Effect:
+def _of_number(pipeline: Any, rows: Any, series: Any) -> Effect:
     known = series.cast(nw.Float64).to_numpy()
     known = known[np.isfinite(known)]
     distinct = np.unique(known)
-    few = len(distinct) <= MANY_VALUES
+    few = len(distinct) <= MAX_VALUES
     values = distinct if few else np.unique(np.quantile(known, QUANTILES))
-    proba = _at_each(solver, rows, series, values.tolist())
+    proba = _partial_dependence(pipeline, rows, series, values.tolist())
     own = rows[series.name].cast(nw.Float64).to_numpy()
     step = float(known.std()) / 2
     lower, upper = (
-        level_proba(solver, _with(rows, series, (own + sign * step).tolist())).mean(axis=0)
+        level_proba(pipeline, _with(rows, series, (own + sign * step).tolist())).mean(axis=0)
         for sign in (-1, 1)
     )
     between = ("half a standard deviation below", "half a standard deviation above")
     return Effect(series.name, tuple(values.tolist()), proba, upper - lower, between)
 
 
-def _of_category(solver: Any, rows: Any, series: Any) -> Effect:
+def _of_category(pipeline: Any, rows: Any, series: Any) -> Effect:
     counts = series.drop_nulls().value_counts(sort=True)
-    values = sorted(counts[series.name].to_list()[:MANY_VALUES])
-    proba = _at_each(solver, rows, series, values)
+    values = sorted(counts[series.name].to_list()[:MAX_VALUES])
+    proba = _partial_dependence(pipeline, rows, series, values)
     expected = proba @ np.arange(proba.shape[1])
     low, high = int(expected.argmin()), int(expected.argmax())
     between = (str(values[low]), str(values[high]))
     return Effect(series.name, tuple(values), proba, proba[high] - proba[low], between)
 
 
-def _at_each(solver: Any, rows: Any, series: Any, values: list[Any]) -> np.ndarray:
+def _partial_dependence(pipeline: Any, rows: Any, series: Any, values: list[Any]) -> np.ndarray:
+    """Average probability (len(values), K) of the levels with the column at each value."""
     return np.array(
         [
-            level_proba(solver, _with(rows, series, [value] * len(rows))).mean(axis=0)
+            level_proba(pipeline, _with(rows, series, [value] * len(rows))).mean(axis=0)
             for value in values
         ]
     )
 
 
 def _with(rows: Any, series: Any, cells: list[Any]) -> Any:
-    """`rows` with one column replaced, its type kept where that loses nothing."""
+    """`rows` with one column replaced; numbers become floats, other types are kept."""
     fresh = nw.new_series(
         series.name,
         cells,

@@ -1,206 +1,222 @@
-"""A whole study of one table: the problem, the models tried, the one taken, what it does.
+"""Model selection for one table: read, cross-validate, select, fit, explain.
 
-`study` is what ``ordinality fit`` runs; in Python it is the same in three lines. Everything
-that a person is told afterwards, in the terminal, in the report and in the model file, is read
-from the `Study` it returns.
+`study` is what ``ordinality fit`` runs. The tables in the terminal, the report, the JSON output
+and the summary in the model file are all read from the `Study` that it returns.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from ordinality import levels, persist, tables
+from ordinality import persist, tables
+from ordinality._files import put
 from ordinality.estimators.calibration import calibrate_from_folds, needs_link
-from ordinality.levels import Order
 
-from .assess import Assessment, Choice, Split, against_baselines, assess, choose
+from .assess import Assessment, Choice, against_baselines, assess, choose
 from .inspect import Effect, effects
 from .models import BASELINES, MODELS, Skipped, baselines, candidates, model
-from .problem import Problem, folds, level_scores, pipeline
+from .problem import Problem, Split, build_pipeline, folds, level_scores, problem_of
+from .study_report import html_report
 
-__all__ = [
-    "NoOrderError",
-    "Study",
-    "effect_of",
-    "in_words",
-    "moves",
-    "plain",
-    "plain_effect",
-    "problem_of",
-    "relevance",
-    "study",
-    "study_of",
-    "summary",
-]
+__all__ = ["Study", "json_value", "study", "study_of", "threshold_sentences"]
 
+# Default time limit of the automatic choice, in budgets: an estimate for another machine may be
+# wrong by a factor of a few, and a slow or busy machine must not select another model.
+LIMIT_IN_BUDGETS = 10.0
 
-MOST_CASES = 1_000_000  # rows that counts may add up to
+MAX_EFFECTS = 12  # columns whose effects are computed, the most important first
 
+MAX_NAMED = 3  # columns named for each threshold
 
-MOST_EFFECTS = 12  # columns whose effects are worked out, the most important first
-
-
-# The emergency stop, in budgets: an estimate for another machine may be wrong by a factor of a
-# few, and a stop must not decide between models on a machine that is only slow or busy.
-STOP = 10.0
-
-
-class NoOrderError(ValueError):
-    """Labels that are text and whose order nobody stated.
-
-    Attributes
-    ----------
-    labels : list of str
-        The labels, in a suggested order if `family` is not empty, else sorted.
-    family : str
-        What kind of scale they seem to be, empty if they are not recognised.
-    """
-
-    def __init__(self, target: str, labels: list[str], family: str) -> None:
-        self.target, self.labels, self.family = target, labels, family
-        seems = f"they look like {family}" if family else "put them lowest first"
-        super().__init__(
-            f"{target} is text without a stated order; {seems}: order={labels}, if that is so."
-        )
+MIN_CHANGE = 0.01  # smaller changes of probability are not put into words
 
 
 @dataclass(frozen=True)
 class Study:
-    """What was asked, what was tried, what was taken and what it does.
+    """A problem, the models assessed on it, the one selected, and what it does.
 
-    Attributes
+    Parameters
     ----------
     problem : Problem
         The table.
-    notes : tuple of str
-        What was done with the columns.
-    found : tuple of Assessment
+    assessments : tuple of Assessment
         The models tried, in order of preference.
-    beside : tuple of Assessment
+    baselines : tuple of Assessment
         The baselines.
     skipped : tuple of Skipped
-        Models that were left out, and why.
+        Models that were not assessed, and why.
     choice : Choice
-        The model taken and why.
-    solver : Pipeline
-        That model, fitted to all rows.
+        The selected model and the reason.
+    pipeline : Pipeline
+        That model behind the encoder, fitted to all rows.
     effects : tuple of Effect
-        What it makes of the columns, the strongest first.
+        Partial dependence on the columns, the strongest first.
     warnings : tuple of str
-        What its fits warned of.
+        Warnings of the fits, and of the time limit.
+    n_folds : int
+        Number of folds.
+    seed : int
+        Seed of the folds and the models.
+
+    Examples
+    --------
+    >>> import numpy as np, polars
+    >>> from ordinality.workbench import study
+    >>> dose = np.linspace(0, 4, 40)
+    >>> frame = polars.DataFrame({"dose": dose, "effect": np.digitize(dose, [1.5, 2.8])})
+    >>> found = study(frame, "effect", model="linear")
+    >>> print(found.sentences[-1])
+    In cross-validation it predicts the correct level for 95% of the rows, and is off by two
+    levels or more for 0%.
     """
 
     problem: Problem
-    notes: tuple[str, ...]
-    found: tuple[Assessment, ...]
-    beside: tuple[Assessment, ...]
+    assessments: tuple[Assessment, ...]
+    baselines: tuple[Assessment, ...]
     skipped: tuple[Skipped, ...]
     choice: Choice
-    solver: Pipeline
+    pipeline: Pipeline
     effects: tuple[Effect, ...]
     warnings: tuple[str, ...]
     n_folds: int
     seed: int
-    source: str = "the table"
-
-    @property
-    def verdict(self) -> tuple[bool, str]:
-        """Whether the model taken beats both baselines, and that in words."""
-        return against_baselines(self.problem, self.choice.taken, self.beside)
-
-    @property
-    def counts(self) -> list[int]:
-        """Rows of every level, in order."""
-        ranks = self.problem.order.encode(self.problem.y)
-        return np.bincount(ranks, minlength=self.problem.order.n_levels).tolist()
 
     @property
     def model(self) -> Any:
         """The fitted estimator at the end of the pipeline."""
-        return self.solver[-1]
+        return self.pipeline[-1]
 
-    def some_rows(self) -> Any:
-        """At most 300 rows of the table, spread evenly over it."""
-        n = len(self.problem)
-        return self.problem.rows(np.unique(np.linspace(0, n - 1, min(n, 300)).astype(int)))
+    @property
+    def verdict(self) -> tuple[bool, str]:
+        """Whether the selected model beats both baselines, and that in a sentence."""
+        return against_baselines(self.problem, self.choice.selected, self.baselines)
 
-    def report(self, path: str | Path, *, force: bool = False) -> None:
-        """Write what was found as one HTML page with pictures."""
-        from .study_report import write_report
+    @property
+    def relevance(self) -> dict[str, float]:
+        """Relevance of every encoded feature; empty for models without length scales."""
+        values = getattr(self.model, "relevance_", None)
+        if values is None or not np.all(np.isfinite(values)) or np.ptp(values) == 0:
+            return {}
+        names = tables.feature_names(self.pipeline["table"])
+        return dict(zip(names, values.tolist(), strict=True))
 
-        write_report(self, path, force=force)
-
-    def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the pipeline and the summary to a model file."""
-        persist.save(self.solver, path, summary=self.summary(), force=force)
+    @property
+    def sentences(self) -> list[str]:
+        """What the model is, which columns move rows over each threshold, how often it errs."""
+        problem = self.problem
+        levels = [str(level) for level in problem.order.levels.tolist()]
+        cuts = "thresholds divide" if len(levels) > 2 else "threshold divides"
+        off = np.abs(
+            self.choice.selected.proba.argmax(axis=1) - problem.order.encode(problem.y)
+        )
+        far = f", and is off by two levels or more for {np.mean(off > 1):.0%}"
+        return [
+            f"The model gives every row a latent score; {len(levels) - 1} {cuts} the scores "
+            f"into the levels of {problem.target}, from {levels[0]} to {levels[-1]}.",
+            *threshold_sentences(self.effects, levels),
+            f"In cross-validation it predicts the correct level for {np.mean(off == 0):.0%} "
+            f"of the rows{far if len(levels) > 2 else ''}.",
+        ]
 
     def summary(self) -> dict[str, Any]:
-        """Everything but the pictures as numbers and text that fit into JSON."""
-        return summary(self)
+        """Collect everything but the figures.
 
+        Returns
+        -------
+        dict
+            Numbers and text that JSON can hold, the same on every run: no times.
+        """
+        problem, selected = self.problem, self.choice.selected
+        better, verdict = self.verdict
+        learnt = ("thresholds", "noise", "log_evidence", "loo_log_score", "converged", "n_iter")
+        found: dict[str, Any] = json_value(
+            {
+                "source": problem.source,
+                "target": problem.target,
+                "rows": len(problem),
+                "columns": problem.columns,
+                "levels": problem.order.levels.tolist(),
+                "counts": problem.counts,
+                "weighted": problem.weights is not None,
+                "grouped": problem.groups is not None,
+                "folds": self.n_folds,
+                "seed": self.seed,
+                "model": {
+                    "name": selected.name,
+                    "words": selected.description,
+                    "why": self.choice.reason,
+                },
+                "scores": {
+                    one.name: {"words": one.description, **one.scores}
+                    for one in (*self.assessments, *self.baselines)
+                },
+                "skipped": {one.name: one.reason for one in self.skipped},
+                "better_than_baselines": better,
+                "verdict": verdict,
+                "learnt": {
+                    name: getattr(self.model, f"{name}_")
+                    for name in learnt
+                    if hasattr(self.model, f"{name}_")
+                },
+                "importance": selected.importance,
+                "relevance": self.relevance,
+                "effects": [effect.as_dict() for effect in self.effects],
+                "words": self.sentences,
+                "notes": problem.notes,
+                "warnings": self.warnings,
+            }
+        )
+        return found
 
-def problem_of(
-    table: Any,
-    target: str,
-    *,
-    order: Sequence[Any] | None = None,
-    features: Sequence[str] | None = None,
-    drop: Iterable[str] = (),
-    weights: str | None = None,
-    counts: str | None = None,
-    group: str | None = None,
-    wide: bool = False,
-) -> tuple[Problem, tuple[str, ...]]:
-    """Read a table as a problem of ordinal regression.
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the pipeline and the summary to a model file.
 
-    Parameters
-    ----------
-    table : str, Path, Table, pandas or polars DataFrame
-        A data file, or its rows.
-    target : str
-        Column of labels.
-    order : sequence, optional
-        The labels, lowest first. Not needed for numbers and for columns that carry an order.
-    features, drop : sequence of str, optional
-        Columns to learn from, columns to leave out.
-    weights, group : str, optional
-        Column of row weights; column of groups that folds must not part.
-    counts : str, optional
-        Column that says how many cases a row stands for. Each case becomes a row of its own,
-        so that folds part cases and not kinds of them.
-    wide : bool, default=False
-        Whether many more columns than rows are meant.
+        Parameters
+        ----------
+        path : str or Path
+            A .skops file.
+        force : bool, default=False
+            Replace a file that exists.
+        """
+        persist.save(self.pipeline, path, summary=self.summary(), force=force)
 
-    Returns
-    -------
-    problem : Problem
-    notes : tuple of str
-        What was done with the table, as sentences.
-    """
-    if weights is not None and counts is not None:
-        raise ValueError("state weights or counts, not both: a count is a weight already.")
-    known = _table(table)
-    task = tables.features_and_target(
-        known, target, features, drop, weights=weights or counts, group=group, wide=wide
-    )
-    ranking = _ranking(task.y, target, task.order if order is None else order)
-    problem = Problem(
-        task.frame, task.y, ranking, task.encoder, task.weights, task.groups, target
-    )
-    if counts is None:
-        return problem, task.notes
-    return _cases(problem, counts), (*task.notes, f"Repeated every row {counts} times.")
+    def report(
+        self,
+        path: str | Path,
+        *,
+        model_file: str | None = None,
+        force: bool = False,
+        progress: Callable[[str, float], Any] = lambda what, share: None,
+    ) -> None:
+        """Write a report with figures as one HTML page.
+
+        Parameters
+        ----------
+        path : str or Path
+            An .html file.
+        model_file : str, optional
+            Where the model was saved, for the lines that show how to use it.
+        force : bool, default=False
+            Replace a file that exists.
+        progress : callable, optional
+            Called as ``progress(title, share)`` before every figure, with the share that is
+            done.
+        """
+        path = Path(path)
+        if path.exists() and not force:
+            raise FileExistsError(
+                f"{path} exists; choose another name, or set `force` to replace it."
+            )
+        put(path, html_report(self, model_file=model_file, progress=progress).encode())
 
 
 def study(table: Any, target: str, *, model: str = "auto", **options: Any) -> Study:
@@ -213,31 +229,31 @@ def study(table: Any, target: str, *, model: str = "auto", **options: Any) -> St
     target : str
         Column of labels.
     model : str, default="auto"
-        A name of `MODELS`; ``"auto"`` tries several and takes the one with the least
+        A name of `MODELS`; ``"auto"`` tries several and selects the one with the lowest
         cross-validated ranked probability score.
     **options
-        ``order``, ``features``, ``drop``, ``weights``, ``counts``, ``group``, ``wide`` as
-        `problem_of` takes them; ``budget``, ``max_seconds``, ``n_splits``, ``seed``,
-        ``jobs``, ``tick`` as `study_of` does.
+        ``order``, ``features``, ``drop``, ``weights``, ``counts``, ``group``, ``wide`` as in
+        `problem_of`; ``budget``, ``max_seconds``, ``n_splits``, ``seed``, ``jobs``,
+        ``progress`` as in `study_of`.
 
     Returns
     -------
     Study
+        The models tried, the one selected, and what it does.
 
     Examples
     --------
     >>> import numpy as np, polars
+    >>> from ordinality.workbench import study
     >>> dose = np.linspace(0, 4, 40)
     >>> frame = polars.DataFrame({"dose": dose, "effect": np.digitize(dose, [1.5, 2.8])})
     >>> found = study(frame, "effect", model="linear")
-    >>> found.verdict[0], found.counts
+    >>> found.verdict[0], found.problem.counts
     (True, [15, 13, 12])
     """
-    of_search = {"budget", "max_seconds", "n_splits", "seed", "jobs", "tick"}
+    of_search = {"budget", "max_seconds", "n_splits", "seed", "jobs", "progress"}
     search = {name: options.pop(name) for name in of_search & set(options)}
-    known = _table(table)
-    problem, notes = problem_of(known, target, **options)
-    return replace(study_of(problem, model, **search), notes=notes, source=known.source)
+    return study_of(problem_of(table, target, **options), model, **search)
 
 
 def study_of(
@@ -249,9 +265,9 @@ def study_of(
     n_splits: int | None = None,
     seed: int = 0,
     jobs: int = 1,
-    tick: Callable[[str, float], Any] = lambda what, share: None,
+    progress: Callable[[str, float], Any] = lambda what, share: None,
 ) -> Study:
-    """The study of a problem that is already read.
+    """Fit, assess and explain an ordinal model of a problem.
 
     Parameters
     ----------
@@ -263,24 +279,38 @@ def study_of(
         Processor seconds for the automatic choice, as estimated from the size of the table:
         which models are tried does not depend on the machine. None for no limit.
     max_seconds : float, optional
-        Emergency stop of the automatic choice, in processor seconds that were really used. By
-        default ten times the budget.
-    n_splits, seed, jobs : int
-        Folds of the cross-validation, seed of everything random, processes.
-    tick : callable, optional
-        Called as ``tick(what, share)`` before every piece of work, with words such as
+        Limit of the processor seconds that the automatic choice really uses. By default ten
+        times the budget.
+    n_splits : int, optional
+        Folds of the cross-validation; by default ten for at most 500 rows, else five.
+    seed : int, default=0
+        Seed of the folds and the models.
+    jobs : int, default=1
+        Number of processes.
+    progress : callable, optional
+        Called as ``progress(what, share)`` before every step, with text such as
         ``"boost, fold 3 of 10"`` and the share of the estimated cost that is done.
 
     Returns
     -------
     Study
+        The models tried, the one selected, and what it does.
+
+    Examples
+    --------
+    >>> import numpy as np, polars
+    >>> from ordinality.workbench import problem_of, study_of
+    >>> dose = np.linspace(0, 4, 40)
+    >>> frame = polars.DataFrame({"dose": dose, "effect": np.digitize(dose, [1.5, 2.8])})
+    >>> study_of(problem_of(frame, "effect"), "linear").choice.selected.name
+    'linear'
     """
     splits = folds(problem, n_splits=n_splits, seed=seed)
     skipped: list[Skipped] = []
     if name == "auto":
         wanted, skipped = candidates(problem.size(), len(splits), budget)
         if max_seconds is None and budget is not None:
-            max_seconds = STOP * max(budget, 1.0)
+            max_seconds = LIMIT_IN_BUDGETS * max(budget, 1.0)
     else:
         wanted, max_seconds = [model(name)], None
     entries = [*wanted, *baselines(len(problem), weighted=problem.weights is not None)]
@@ -288,309 +318,107 @@ def study_of(
     whole = len(splits) * len(entries) / (len(splits) * len(entries) + 1)
     answers = assess(
         problem, entries, splits, max_seconds=max_seconds, seed=seed, jobs=jobs,
-        tick=lambda what, share: tick(what, whole * share),
+        progress=lambda what, share: progress(what, whole * share),
     )  # fmt: skip
     assessed = [one for one in answers if isinstance(one, Assessment)]
     stopped = [one for one in answers if isinstance(one, Skipped)]
-    choice = choose(problem, [one for one in assessed if one.name not in BASELINES])
-    taken = choice.taken
+    tried = [one for one in assessed if one.name not in BASELINES]
+    choice = choose(problem, tried)
+    selected = choice.selected
     if name != "auto":
-        choice = Choice(taken, f"{name} ({taken.words}) was asked for.")
-    tick(f"{taken.name}, all rows", whole)
-    solver, said = _final(problem, taken, splits, seed)
-    made = effects(solver, problem.frame, _telling(taken, problem), seed=seed)
+        choice = Choice(selected, f"{name} ({selected.description}) was requested.")
+    progress(f"{selected.name}, all rows", whole)
+    pipeline, warned = _fitted_to_all(problem, selected, splits, seed)
     return Study(
         problem=problem,
-        notes=(),
-        found=tuple(one for one in assessed if one.name not in BASELINES),
-        beside=tuple(one for one in assessed if one.name in BASELINES),
+        assessments=tuple(tried),
+        baselines=tuple(one for one in assessed if one.name in BASELINES),
         skipped=(*stopped, *skipped),
         choice=choice,
-        solver=solver,
-        effects=tuple(made),
-        warnings=tuple(dict.fromkeys((*said, *taken.warnings, *_emergency(stopped)))),
+        pipeline=pipeline,
+        effects=tuple(
+            effects(pipeline, problem.frame, _most_important(selected, problem), seed=seed)
+        ),
+        warnings=tuple(dict.fromkeys((*warned, *selected.warnings, *_of_the_limit(stopped)))),
         n_folds=len(splits),
         seed=seed,
     )
 
 
-def _final(
-    problem: Problem, taken: Assessment, splits: Sequence[Split], seed: int
+def _fitted_to_all(
+    problem: Problem, selected: Assessment, splits: Sequence[Split], seed: int
 ) -> tuple[Pipeline, list[str]]:
     """The model of all rows; its link comes from the scores of the folds, if it needs one."""
-    solver = pipeline(MODELS[taken.name], problem, seed)
-    estimator = solver[-1]
+    pipeline = build_pipeline(MODELS[selected.name], problem, seed)
+    estimator = pipeline[-1]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if taken.fold_scores is None or not needs_link(estimator):
-            problem.fitted(solver)
+        if selected.fold_scores is None or not needs_link(estimator):
+            problem.fitted(pipeline)
         else:
-            own_folds = estimator.calibration_folds
-            problem.fitted(solver.set_params(model__calibration_folds=None))
-            own = level_scores(solver, problem.frame)
+            calibration_folds = estimator.calibration_folds
+            problem.fitted(pipeline.set_params(model__calibration_folds=None))
+            own = level_scores(pipeline, problem.frame)
             calibrate_from_folds(
-                estimator, own, taken.fold_scores, splits, problem.y, problem.weights
+                estimator, own, selected.fold_scores, splits, problem.y, problem.weights
             )
-            estimator.set_params(calibration_folds=own_folds)
-    return solver, [str(one.message) for one in caught]
+            estimator.set_params(calibration_folds=calibration_folds)
+    return pipeline, [str(one.message) for one in caught]
 
 
-def _emergency(stopped: Sequence[Skipped]) -> list[str]:
+def _most_important(selected: Assessment, problem: Problem) -> list[str]:
+    by_importance = sorted(selected.importance, key=lambda name: -selected.importance[name])
+    return (by_importance or problem.columns)[:MAX_EFFECTS]
+
+
+def _of_the_limit(stopped: Sequence[Skipped]) -> list[str]:
+    """A warning that models were stopped, if any were."""
     if not stopped:
         return []
     names = ", ".join(one.name for one in stopped)
     return [
-        f"the emergency stop by the clock struck: {names} could not be assessed to the end. "
-        "On a faster or less busy machine another model may be chosen."
+        f"the time limit was reached before these models were assessed: {names}. On a faster "
+        "or less busy machine another model may be selected."
     ]
 
 
-def _telling(taken: Assessment, problem: Problem) -> list[str]:
-    """The most important columns, as many as are worth explaining."""
-    by_importance = sorted(taken.importance, key=lambda name: -taken.importance[name])
-    return (by_importance or problem.columns)[:MOST_EFFECTS]
-
-
-def _table(table: Any) -> tables.Table:
-    if isinstance(table, tables.Table):
-        return table
-    if isinstance(table, str | Path):
-        return tables.read(table)
-    return tables.Table(nw.from_native(table, eager_only=True))
-
-
-def _cases(problem: Problem, counts: str) -> Problem:
-    """A row for every case that a row stands for."""
-    times = problem.weights
-    assert times is not None  # the column was read as weights
-    if np.any(times != np.rint(times)) or times.sum() > MOST_CASES:
-        odd = times[times != np.rint(times)]
-        found = f"holds {odd[0]:g}" if odd.size else f"adds up to {times.sum():,.0f} cases"
-        raise ValueError(
-            f"{counts} {found}; counts are whole numbers of at most {MOST_CASES:,} in all. "
-            "State other numbers as weights."
-        )
-    at = np.repeat(np.arange(len(problem)), times.astype(np.int64))
-    return replace(
-        problem,
-        frame=problem.rows(at),
-        y=problem.y[at],
-        weights=None,
-        groups=None if problem.groups is None else problem.groups[at],
-    )
-
-
-def _ranking(y: np.ndarray, target: str, order: Sequence[Any] | None) -> Order:
-    ranking = levels.resolve(y, _like_labels(order, y))
-    if ranking.guessed:
-        labels = ranking.levels.tolist()
-        known = tables.suggest(labels)
-        if known is None:
-            raise NoOrderError(target, labels, "")
-        raise NoOrderError(target, list(known.order), known.what)
-    return ranking
-
-
-def _like_labels(order: Sequence[Any] | None, y: np.ndarray) -> Sequence[Any] | None:
-    """An order that was typed, as the numbers or truth values that `y` holds."""
-    if order is None or y.dtype.kind == "U" or not all(isinstance(one, str) for one in order):
-        return order
-    try:
-        return [json.loads(one.lower()) for one in order]
-    except json.JSONDecodeError:
-        raise ValueError(
-            f"the order lists {', '.join(order)}, but the labels are numbers such as "
-            f"{y[0].item()}; list those, lowest first."
-        ) from None
-
-
-# ----------------------------------------------------------------
-# A study as numbers and text: what ``--json`` prints and model files carry.
-
-
-def summary(found: Study) -> dict[str, Any]:
-    """Everything in a study but the pictures, as JSON takes it."""
-    problem, taken = found.problem, found.choice.taken
-    better, verdict = found.verdict
-    return plain(
-        {
-            "source": found.source,
-            "target": problem.target,
-            "rows": len(problem),
-            "columns": problem.columns,
-            "levels": problem.order.levels.tolist(),
-            "counts": found.counts,
-            "weighted": problem.weights is not None,
-            "grouped": problem.groups is not None,
-            "folds": found.n_folds,
-            "seed": found.seed,
-            "model": {"name": taken.name, "words": taken.words, "why": found.choice.why},
-            "scores": {one.name: _scored(one) for one in (*found.found, *found.beside)},
-            "skipped": {one.name: one.reason for one in found.skipped},
-            "better_than_baselines": better,
-            "verdict": verdict,
-            "learnt": _learnt(found.model),
-            "importance": taken.importance,
-            "relevance": relevance(found),
-            "effects": [plain_effect(effect) for effect in found.effects],
-            "words": in_words(found),
-            "notes": found.notes,
-            "warnings": found.warnings,
-        }
-    )
-
-
-def relevance(found: Study) -> dict[str, float]:
-    """Relevance of every encoded feature, where the model has one of its own for each."""
-    values = getattr(found.model, "relevance_", None)
-    if values is None or not np.all(np.isfinite(values)) or np.ptp(values) == 0:
-        return {}
-    names = tables.feature_names(found.solver["table"])
-    return dict(zip(names, values.tolist(), strict=True))
-
-
-def plain(value: Any) -> Any:
-    """`value` as JSON has it: NumPy's numbers as Python's, what is not finite as None.
-
-    Examples
-    --------
-    >>> plain({"a": np.float64(1.5), "b": (np.inf, np.int64(2))})
-    {'a': 1.5, 'b': [None, 2]}
-    """
-    if isinstance(value, dict):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [plain(one) for one in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value
-
-
-def _scored(one: Assessment) -> dict[str, Any]:
-    # Not the seconds: a study of the same table is to be the same to the last byte.
-    return {"words": one.words, **one.scores}
-
-
-def _learnt(model: Any) -> dict[str, Any]:
-    wanted = (
-        "thresholds_",
-        "noise_",
-        "log_evidence_",
-        "loo_log_score_",
-        "converged_",
-        "n_iter_",
-    )
-    return {
-        name.removesuffix("_"): getattr(model, name) for name in wanted if hasattr(model, name)
-    }
-
-
-def plain_effect(effect: Effect) -> dict[str, Any]:
-    """An effect as JSON has it; `effect_of` reads it back."""
-    found: dict[str, Any] = plain(
-        {
-            "column": effect.column,
-            "values": effect.values,
-            "above": effect.above.round(4),
-            "change": effect.change.round(4),
-            "between": effect.between,
-        }
-    )
-    return found
-
-
-def effect_of(known: dict[str, Any]) -> Effect:
-    """The effect that `plain_effect` wrote.
-
-    Examples
-    --------
-    >>> change, proba = np.array([-0.5, 0.5]), np.array([[1.0, 0.0], [0.5, 0.5]])
-    >>> effect = Effect("dose", (1.0, 2.0), proba, change, ("low", "high"))
-    >>> effect_of(plain_effect(effect)).proba.tolist()
-    [[1.0, 0.0], [0.5, 0.5]]
-    """
-    above = np.array(known["above"])
-    edge = np.ones((len(above), 1))
-    reached = np.hstack([edge, above, 0 * edge])  # probability of this level or a higher one
-    return Effect(
-        known["column"],
-        tuple(known["values"]),
-        reached[:, :-1] - reached[:, 1:],
-        np.array(known["change"]),
-        (known["between"][0], known["between"][1]),
-    )
-
-
-# ----------------------------------------------------------------
-# A study in words: what the model is, what moves rows over each threshold, how it errs.
-
-
-NAMED = 3  # columns named for each threshold
-
-
-SLIGHT = 0.01  # changes of probability below this are not worth a word
-
-
-def in_words(found: Study) -> list[str]:
-    """Sentences about the model of a study.
-
-    Examples
-    --------
-    >>> import numpy as np, polars
-    >>> from ordinality.workbench import study
-    >>> dose = np.linspace(0, 4, 40)
-    >>> frame = polars.DataFrame({"dose": dose, "effect": np.digitize(dose, [1.5, 2.8])})
-    >>> print(in_words(study(frame, "effect", model="linear"))[-1])
-    Of rows it had not seen, it names the right level for 95%, and misses by two levels or
-    more for 0%.
-    """
-    levels = [str(level) for level in found.problem.order.levels.tolist()]
-    cuts = f"{len(levels) - 1} thresholds cut" if len(levels) > 2 else "one threshold cuts"
-    sentences = [
-        f"The model gives every row a place on a hidden scale of {found.problem.target}, from "
-        f"{levels[0]} to {levels[-1]}, and {cuts} the scale into the levels."
-    ]
-    return [*sentences, *moves(found.effects, levels), _errors(found)]
-
-
-def moves(effects: Sequence[Effect], levels: list[str]) -> list[str]:
-    """For every threshold, the columns that move most rows over it."""
+def threshold_sentences(effects: Sequence[Effect], levels: list[str]) -> list[str]:
+    """For every threshold, the columns that move most probability over it."""
     sentences = []
     for k, (lower, upper) in enumerate(pairwise(levels)):
         rises = sorted(
             ((-float(np.cumsum(effect.change)[k]), effect) for effect in effects),
             key=lambda pair: -abs(pair[0]),
         )
-        named = [_move(rise, effect) for rise, effect in rises[:NAMED] if abs(rise) >= SLIGHT]
-        top = k == len(levels) - 2
-        what = f"of {upper}" if top else f"of {upper} or higher"
-        if named:
-            sentences.append(
-                f"Moving from {lower} to {upper}: the average probability {what} changes by "
-                f"{'; '.join(named)}."
-            )
-        else:
-            sentences.append(
-                f"Moving from {lower} to {upper}: no column by itself changes the average "
-                f"probability {what} by {SLIGHT:.0%} or more."
-            )
+        named = [
+            _rise(rise, effect) for rise, effect in rises[:MAX_NAMED] if abs(rise) >= MIN_CHANGE
+        ]
+        what = f"of {upper}" if k == len(levels) - 2 else f"of {upper} or higher"
+        change = (
+            f"the average probability {what} changes by {'; '.join(named)}"
+            if named
+            else f"no single column changes the average probability {what} by "
+            f"{MIN_CHANGE:.0%} or more"
+        )
+        sentences.append(f"From {lower} to {upper}: {change}.")
     return sentences
 
 
-def _move(rise: float, effect: Effect) -> str:
+def _rise(rise: float, effect: Effect) -> str:
     low, high = effect.between
     if low.startswith("half a standard deviation"):
         return f"{rise:+.2f} when {effect.column} is one standard deviation larger"
     return f"{rise:+.2f} when {effect.column} is {high} instead of {low}"
 
 
-def _errors(found: Study) -> str:
-    ranks = found.problem.order.encode(found.problem.y)
-    off = np.abs(found.choice.taken.proba.argmax(axis=1) - ranks)
-    far = f", and misses by two levels or more for {np.mean(off > 1):.0%}"
-    return (
-        f"Of rows it had not seen, it names the right level for {np.mean(off == 0):.0%}"
-        f"{far if found.problem.order.n_levels > 2 else ''}."
-    )
+def json_value(value: Any) -> Any:
+    """`value` as JSON can hold it: NumPy numbers as Python's, numbers not finite as None."""
+    if isinstance(value, dict):
+        return {str(key): json_value(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [json_value(one) for one in value]
+    if isinstance(value, np.generic):
+        return json_value(value.item())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value

@@ -1,6 +1,7 @@
-"""A study as one HTML page: no scripts, nothing fetched, everything from the table escaped.
+"""Report of a study as one HTML page.
 
-The pictures are drawn by `ordinality.display` and stand in the page as SVG.
+The page has no scripts and fetches nothing, and all text from the table is escaped. The figures
+are drawn by `ordinality.display` and stand in the page as SVG.
 """
 
 from __future__ import annotations
@@ -8,105 +9,61 @@ from __future__ import annotations
 import shlex
 import zlib
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 import ordinality
-from ordinality._files import put
 from ordinality._text import visible
 
 from .assess import SCORES, row_scores
 from .models import BASELINES
-from .study import Study, relevance
 
-__all__ = ["report", "write_report"]
+if TYPE_CHECKING:
+    from .study import Study
 
+__all__ = ["html_report"]
 
 Plan = tuple[str, Callable[[Any], Any], str]  # title, what draws on axes, caption
 
+MAX_COLUMNS = 20  # in the table of importance
 
-SHOWN = 20  # columns in the table of importance
+MAX_DEPENDENCES = 4  # columns whose partial dependence is drawn
 
-
-ALONG = 4  # columns along which the levels are drawn
+MAX_ROWS = 300  # over which partial dependence is averaged
 
 
 class _Figure(NamedTuple):
-    """A picture in the page."""
-
     title: str
     svg: Any
     caption: str
 
 
-def write_report(
-    found: Study,
-    path: str | Path,
+def html_report(
+    study: Study,
     *,
     model_file: str | None = None,
-    force: bool = False,
-    tick: Callable[[str, float], Any] = lambda what, share: None,
-) -> None:
-    """Write the report of a study; an existing file is kept unless `force` is true.
-
-    Parameters
-    ----------
-    found : Study
-        What to report.
-    path : str or Path
-        An .html file.
-    model_file : str, optional
-        Where the model was saved, for the lines that show how to use it.
-    force : bool, default=False
-        Replace a file that exists.
-    tick : callable, optional
-        Called as ``tick(title, share)`` before every picture, with the share that is done.
-    """
-    path = Path(path)
-    if path.exists() and not force:
-        raise FileExistsError(f"{path} exists already; choose another name, or set force=True.")
-    page = report(found, model_file=model_file, tick=tick)
-    put(path, page.encode())
-
-
-def report(
-    found: Study,
-    *,
-    model_file: str | None = None,
-    tick: Callable[[str, float], Any] = lambda what, share: None,
+    progress: Callable[[str, float], Any] = lambda what, share: None,
 ) -> str:
-    """The page as text.
+    """The report of a study as an HTML document.
 
-    Parameters
-    ----------
-    found : Study
-        What to report.
-    model_file : str, optional
-        Where the model was saved.
-    tick : callable, optional
-        Called as ``tick(title, share)`` before every picture, with the share that is done.
-
-    Returns
-    -------
-    str
-        A whole HTML document.
+    `model_file` is named in the lines that show how to use the model; `progress` is called as
+    ``progress(title, share)`` before every figure.
     """
-    summary = found.summary()
+    summary = study.summary()
     return str(
         _template().render(
             s=summary,
             most=max(summary["counts"]),
             score_names=SCORES,
             baseline_names=BASELINES,
-            beside=" and ".join(one.words for one in found.beside),
-            errors=_errors(found),
+            baselines=" and ".join(one.description for one in study.baselines),
+            errors=_errors(study),
             importance=_importance(summary["importance"]),
-            figures=_figures(found, tick),
+            figures=_figures(study, progress),
             model_file=model_file,
-            commands=_commands(model_file, summary),
+            commands=_commands(model_file) if model_file else [],
             python=_python(model_file),
             version=ordinality.__version__,
         )
@@ -119,7 +76,7 @@ def _template() -> Any:
     except ModuleNotFoundError:
         raise ModuleNotFoundError(
             "Reports need jinja2 and matplotlib, which are not installed; "
-            'type: pip install "ordinality[plot]"'
+            'install them with: pip install "ordinality[plot]"'
         ) from None
     loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
     environment = jinja2.Environment(
@@ -137,28 +94,30 @@ def _shown(value: Any) -> Any:
     return visible(value, keep="\n\t") if type(value) is str else value
 
 
-def _errors(found: Study) -> dict[str, float]:
+def _errors(study: Study) -> dict[str, float]:
     """Standard error of each ranked probability score; not given for weighted rows."""
-    if found.problem.weights is not None:
-        return {one.name: 0.0 for one in (*found.found, *found.beside)}
-    root = np.sqrt(len(found.problem))
+    every = (*study.assessments, *study.baselines)
+    if study.problem.weights is not None:
+        return {one.name: 0.0 for one in every}
+    root = np.sqrt(len(study.problem))
     return {
-        one.name: float(row_scores(found.problem, one.proba).std(ddof=1) / root)
-        for one in (*found.found, *found.beside)
+        one.name: float(row_scores(study.problem, one.proba).std(ddof=1) / root)
+        for one in every
     }
 
 
 def _importance(values: dict[str, float]) -> list[tuple[str, float, float]]:
+    """Column, importance, and width of its bar in percent, the most important first."""
     most = max([*values.values(), 0.0])
-    ordered = sorted(values, key=lambda name: -values[name])[:SHOWN]
+    ordered = sorted(values, key=lambda name: -values[name])[:MAX_COLUMNS]
     return [
         (name, values[name], 100 * max(values[name], 0.0) / most if most else 0.0)
         for name in ordered
     ]
 
 
-def _commands(model_file: str | None, summary: dict[str, Any]) -> list[str]:
-    file = shlex.quote(model_file or "model.skops")
+def _commands(model_file: str) -> list[str]:
+    file = shlex.quote(model_file)
     return [
         f"ordinality predict {file} new-rows.csv --proba --out predictions.csv",
         f"ordinality evaluate {file} labelled-rows.csv",
@@ -174,64 +133,65 @@ def _python(model_file: str | None) -> list[str]:
     ]
 
 
-def _figures(found: Study, tick: Callable[[str, float], Any]) -> list[_Figure]:
-    """Pictures of predictions for unseen rows, then of what the model makes of the columns."""
+def _figures(study: Study, progress: Callable[[str, float], Any]) -> list[_Figure]:
+    """Figures of out-of-fold predictions, then of partial dependence."""
     from markupsafe import Markup
 
     from ordinality.display import inline_svg
 
-    plans = [*_judged(found), *_along(found)]
+    plans = [*_of_predictions(study), *_of_columns(study)]
     figures: list[_Figure] = []
     for title, draw, caption in plans:
-        tick(title, len(figures) / len(plans))
+        progress(title, len(figures) / len(plans))
         name = f"f{zlib.crc32(title.encode()):08x}"
-        # The picture is ours; names and labels in it are outlines, not text.
+        # Safe as markup: names and labels in the SVG are outlines, not text.
         figures.append(_Figure(title, Markup(inline_svg(draw, name)), caption))
     return figures
 
 
-def _judged(found: Study) -> Iterator[Plan]:
+def _of_predictions(study: Study) -> Iterator[Plan]:
     from ordinality import display
 
-    problem, proba = found.problem, found.choice.taken.proba
+    problem, proba = study.problem, study.choice.selected.proba
     y, levels = problem.y, problem.order.levels
     mode = problem.order.decode(proba.argmax(axis=1))
     yield (
-        "Right and wrong",
+        "Confusion matrix",
         lambda ax: display.OrdinalConfusionDisplay.from_predictions(
             y, mode, levels=levels, ax=ax
         ),
-        "True levels down, predicted levels across, for rows the model had not seen. "
-        "Further from the diagonal is a worse miss.",
+        "True levels down, predicted levels across, in cross-validation. The further from the "
+        "diagonal, the larger the error.",
     )
     yield (
-        "Can the probabilities be believed?",
+        "Reliability of the probabilities",
         lambda ax: display.ReliabilityDisplay.from_predictions(y, proba, levels=levels, ax=ax),
-        "Predicted probability of a level above each threshold, against how often that "
-        "happened. On the diagonal they can be taken at their word.",
+        "Predicted probability of a level above each threshold, against the observed "
+        "frequency, in cross-validation. Calibrated probabilities lie on the diagonal.",
     )
-    relevances = relevance(found)
-    if relevances:
+    relevance = study.relevance
+    if relevance:
         yield (
             "Relevance",
-            lambda ax: display.RelevanceDisplay([*relevances.values()], [*relevances]).plot(ax),
+            lambda ax: display.RelevanceDisplay([*relevance.values()], [*relevance]).plot(ax),
             "Weight of each encoded column in the kernel, per standard deviation.",
         )
 
 
-def _along(found: Study) -> Iterator[Plan]:
+def _of_columns(study: Study) -> Iterator[Plan]:
+    n = len(study.problem)
+    spread = np.unique(np.linspace(0, n - 1, min(n, MAX_ROWS)).astype(int))
+    rows = study.problem.rows(spread)
+    for effect in study.effects[:MAX_DEPENDENCES]:
+        yield _dependence(study, rows, effect.column)
+
+
+def _dependence(study: Study, rows: Any, column: str) -> Plan:
     from ordinality.display import LevelProbabilityDisplay
 
-    rows = found.some_rows()
-    for effect in found.effects[:ALONG]:
-        column = effect.column
-        yield (
-            f"{found.problem.target} along {column}",
-            # Bound now: the picture is drawn when the loop has moved on.
-            partial(_draw_along, LevelProbabilityDisplay, found.solver, rows, column),
-            f"Average probability of each level if {column} had this value in every row.",
-        )
-
-
-def _draw_along(kind: Any, solver: Any, rows: Any, column: str, ax: Any) -> None:
-    kind.from_estimator(solver, rows, column, ax=ax)
+    return (
+        f"Partial dependence on {column}",
+        lambda ax: LevelProbabilityDisplay.from_estimator(study.pipeline, rows, column, ax=ax),
+        f"Average probability of each level of {study.problem.target} if {column} had this "
+        "value in every row.",
+    )
