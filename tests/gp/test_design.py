@@ -3,15 +3,19 @@
 import numpy as np
 import pytest
 
-from ordinality.gp.design import Differences, Direct, Rows
+from ordinality.gp.design import Combinations, Differences, Direct
 
 
 @pytest.fixture
 def mixed():
     """Comparisons, direct looks and a general row over seven latent values, and A itself."""
-    contrast = Rows(np.array([[1, 2, 5]]), np.array([[0.5, -2.0, 1.5]]), 7)
-    rows = Rows.stacked(
-        [Differences([[0, 3], [3, 6], [0, 3], [2, 2]], 7), Rows.direct([6, 1], 7), contrast]
+    contrast = Combinations(np.array([[1, 2, 5]]), np.array([[0.5, -2.0, 1.5]]), 7)
+    rows = Combinations.stacked(
+        [
+            Differences([[0, 3], [3, 6], [0, 3], [2, 2]], 7),
+            Combinations.direct([6, 1], 7),
+            contrast,
+        ]
     )
     A = np.zeros((7, 7))
     A[[0, 1, 2], [0, 3, 0]] = 1.0

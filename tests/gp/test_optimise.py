@@ -9,7 +9,7 @@ import pytest
 from scipy.special import expit
 
 from ordinality.gp import optimise
-from ordinality.gp.criteria import CRITERIA, ENGINES, Problem
+from ordinality.gp.criteria import CRITERIA, ENGINES, Objective
 from ordinality.gp.design import Differences
 from ordinality.gp.hyperpriors import Hyperprior, hyperprior
 from ordinality.gp.likelihoods import Ordinal, Symmetric
@@ -205,7 +205,7 @@ def test_subsets_that_see_most_of_the_items_are_passed_over():
     pairs = np.column_stack([left, (left + rng.integers(1, 300, size=1500)) % 300])
     y = (X[pairs[:, 0], 0] > X[pairs[:, 1], 0] + 0.5 * rng.normal(size=1500)).astype(int)
     kernel, likelihood = Gaussian(1.4), Symmetric.of(sigma=0.5)
-    problem = Problem(X, y, np.ones(1500), kernel, likelihood, design=Differences(pairs, 300))
+    problem = Objective(X, y, np.ones(1500), kernel, likelihood, design=Differences(pairs, 300))
     assert problem.effort == 450
     assert [len(s) for s in optimise._subsets(y, np.random.default_rng(0))] == [250, 612]
     fit = maximise(problem)

@@ -8,7 +8,7 @@ from ordinality.gp.design import Differences
 from ordinality.gp.ep import ep
 from ordinality.gp.likelihoods import Symmetric
 from ordinality.gp.posterior import choose
-from ordinality.gp.predict import LatentPredictor, favourites
+from ordinality.gp.predict import LatentPredictor, choice_probabilities
 from ordinality.kernels import Gaussian
 
 N, NEW = 8, 5
@@ -73,7 +73,7 @@ def test_of_two_labels_it_is_the_probability_of_the_pair(link):
     expected = noise.proba(mean[:, 0] - mean[:, 1], variance)[:, 1]
     tolerance = 1e-12 if link == "probit" else 1e-3
     np.testing.assert_allclose(
-        favourites(mean, covariance, noise)[:, 0], expected, rtol=0, atol=tolerance
+        choice_probabilities(mean, covariance, noise)[:, 0], expected, rtol=0, atol=tolerance
     )
 
 
@@ -81,7 +81,7 @@ def test_of_three_labels_it_is_a_quarter_plane():
     # b and c both below a: a normal probability of two dimensions, known to eight digits.
     mean, covariance = drawn(3, rows=12)
     sigma = 0.5
-    found = favourites(mean, covariance, Symmetric.of(sigma=sigma))
+    found = choice_probabilities(mean, covariance, Symmetric.of(sigma=sigma))
     A = np.array([[-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]])
     for m, C, p in zip(mean, covariance, found, strict=True):
         felt = A @ (C + sigma**2 * np.eye(3)) @ A.T
@@ -97,7 +97,9 @@ def test_it_is_the_share_of_draws_in_which_a_label_is_felt_best(L, link):
     rng = np.random.default_rng(1)
     roots = np.linalg.cholesky(covariance + 1e-12 * np.eye(L))
     draws = 200_000
-    for m, root, p in zip(mean, roots, favourites(mean, covariance, noise), strict=True):
+    for m, root, p in zip(
+        mean, roots, choice_probabilities(mean, covariance, noise), strict=True
+    ):
         f = m + rng.normal(size=(draws, L)) @ root.T
         own = rng.normal(size=f.shape) * 0.3 if link == "probit" else rng.gumbel(size=f.shape)
         felt = f + (own if link == "probit" else noise.noise * own)
@@ -111,13 +113,13 @@ def test_it_is_the_share_of_draws_in_which_a_label_is_felt_best(L, link):
 def test_labels_of_which_nothing_is_known_are_equally_probable(L):
     covariance = np.tile(np.eye(L), (2, 1, 1))
     covariance[1] += 5.0  # what they share says nothing about their order
-    found = favourites(np.full((2, L), 3.0), covariance, Symmetric.of(sigma=0.1))
+    found = choice_probabilities(np.full((2, L), 3.0), covariance, Symmetric.of(sigma=0.1))
     np.testing.assert_allclose(found, 1.0 / L, rtol=0, atol=1e-12)
 
 
 def test_a_label_that_is_surely_best_is():
     mean = np.array([[0.0, 50.0, 1.0, -50.0]])
-    found = favourites(mean, 0.01 * np.eye(4)[None], Symmetric.of(sigma=0.1))
+    found = choice_probabilities(mean, 0.01 * np.eye(4)[None], Symmetric.of(sigma=0.1))
     np.testing.assert_allclose(found, [[0.0, 1.0, 0.0, 0.0]], rtol=0, atol=1e-12)
 
 
@@ -125,8 +127,8 @@ def test_the_order_of_labels_hardly_matters():
     mean, covariance = drawn(5)
     order = np.array([3, 1, 4, 0, 2])
     noise = Symmetric.of(sigma=0.3)
-    found = favourites(mean, covariance, noise)[:, order]
-    moved = favourites(mean[:, order], covariance[:, order][:, :, order], noise)
+    found = choice_probabilities(mean, covariance, noise)[:, order]
+    moved = choice_probabilities(mean[:, order], covariance[:, order][:, :, order], noise)
     np.testing.assert_allclose(moved, found, rtol=0, atol=1e-3)
 
 
@@ -138,7 +140,7 @@ def test_a_covariance_that_is_rounding_alone_still_has_a_favourite():
     covariance = rounding + np.swapaxes(rounding, 1, 2)
     covariance[3] = np.eye(3)
     mean = np.array([[1.0, 0.0, -1.0], [0.0, 2.0, 1.0], [-1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
-    proba = favourites(mean, covariance, Symmetric.of(sigma=1e-6))
+    proba = choice_probabilities(mean, covariance, Symmetric.of(sigma=1e-6))
     np.testing.assert_allclose(proba[:3], np.eye(3), atol=1e-12)
-    sound = favourites(mean[3:], covariance[3:], Symmetric.of(sigma=1e-6))
+    sound = choice_probabilities(mean[3:], covariance[3:], Symmetric.of(sigma=1e-6))
     np.testing.assert_array_equal(proba[3:], sound)  # others are left as they are

@@ -8,8 +8,8 @@ import pytest
 from scipy.special import ndtr
 
 from ordinality.gp import ep as parallel
-from ordinality.gp.criteria import ENGINES, Problem
-from ordinality.gp.design import Differences, Direct, Rows
+from ordinality.gp.criteria import ENGINES, Objective
+from ordinality.gp.design import Combinations, Differences, Direct
 from ordinality.gp.likelihoods import Ordinal, Several, Symmetric
 from ordinality.gp.posterior import choose, precision
 from ordinality.kernels import Gaussian
@@ -44,7 +44,7 @@ def in_form(monkeypatch, form, problem):
 def from_vectors(case, engine):
     """A published problem; the signal variance is the first parameter of its kernel."""
     X, pairs = np.array(case["X"]), np.array(case["pairs"])
-    return Problem(
+    return Objective(
         X,
         np.ones(len(pairs), dtype=int),
         np.ones(len(pairs)),
@@ -66,7 +66,7 @@ def draw(engine, *, n=7, m=10, seed=0, likelihood=None, kernel=SMOOTH, **options
     h = f[pairs[:, 0]] - f[pairs[:, 1]] + likelihood.noise * rng.normal(size=m)
     y = np.searchsorted(likelihood.thresholds, h)
     options = {"weights": np.ones(m), "tol": TIGHT[engine]} | options
-    return Problem(
+    return Objective(
         X, y, kernel=kernel, likelihood=likelihood, engine=engine, design=Differences(pairs, n),
         **options,
     )  # fmt: skip
@@ -83,7 +83,9 @@ def mixed(engine, *, n=7, seed=0):
         Symmetric.of(sigma=0.8),
     )
     pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(12)])
-    design = Rows.stacked([Rows.direct(rng.integers(n, size=6), n), Differences(pairs, n)])
+    design = Combinations.stacked(
+        [Combinations.direct(rng.integers(n, size=6), n), Differences(pairs, n)]
+    )
     kind = np.repeat([0, 1, 2], [6, 7, 5])
     likelihood = Several(parts, kind)
     h = design.see(f) + likelihood.noise * rng.normal(size=18)
@@ -91,7 +93,7 @@ def mixed(engine, *, n=7, seed=0):
         [np.searchsorted(parts[k].thresholds, v) for k, v in zip(kind, h, strict=True)]
     )
     weights = rng.uniform(0.5, 2.5, 18)
-    return Problem(
+    return Objective(
         X, y, weights, SMOOTH, likelihood, engine=engine, tol=TIGHT[engine], design=design
     )
 
@@ -366,7 +368,7 @@ def test_a_contrast_basis_leaves_the_evidence_of_label_preferences(each_form, en
     # Orthonormal columns that sum to zero: the mean of an input's labels is never seen.
     H = np.linalg.qr(np.column_stack([np.ones(L), np.eye(L)[:, 1:]]))[0][:, 1:]
     index = np.arange(L - 1) * n + i[:, None]
-    contrasts = Rows(index, H[a] - H[b], n * (L - 1))
+    contrasts = Combinations(index, H[a] - H[b], n * (L - 1))
     one, other = (
         ENGINES[engine](np.kron(np.eye(k), K), design, likelihood, y, tol=TIGHT[engine])
         for k, design in ((L, stacked), (L - 1, contrasts))

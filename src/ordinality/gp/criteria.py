@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, gmres
 
 from ..kernels.base import Kernel
-from .design import Design, Direct, Rows
+from .design import Combinations, Design, Direct
 from .ep import ep
 from .hyperpriors import Hyperprior
 from .laplace import laplace, sound
@@ -30,9 +30,9 @@ __all__ = [
     "CRITERIA",
     "ENGINES",
     "Criterion",
-    "Evaluation",
-    "LabelProblem",
-    "Problem",
+    "LabelObjective",
+    "Objective",
+    "ObjectiveValue",
     "bound",
     "leave_one_out",
 ]
@@ -49,7 +49,7 @@ CRITERIA = ("evidence", "bound", "loo")
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class ObjectiveValue:
     """A criterion (plus log prior) at one theta, with its gradient and the approximation."""
 
     theta: np.ndarray
@@ -71,7 +71,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Objective:
     """Data, model and criterion: everything about a fit but the search.
 
     ``y`` are ranks from 0; ``weights`` are positive; ``design`` says what each of them saw of
@@ -114,7 +114,7 @@ class Problem:
     def effort(self) -> float:
         """Rows of the matrices that an evaluation works on, about."""
         m, n = len(self.y), len(self.X)
-        of_items = isinstance(self.design, Rows) and not isinstance(self.design, Labels)
+        of_items = isinstance(self.design, Combinations) and not isinstance(self.design, Labels)
         return min(m, 1.5 * n) if of_items else m  # 1.5: where the two forms cost the same
 
     def gauge(self, theta: np.ndarray) -> np.ndarray:
@@ -130,23 +130,23 @@ class Problem:
         stretch = np.isin(kinds, ["noise", "gap"]) + level * theta
         return np.column_stack([level, stretch]).astype(float)
 
-    def rough(self, tol: float) -> Problem:
+    def rough(self, tol: float) -> Objective:
         """The same problem, solved less exactly."""
         # Laplace's tolerance is a squared decrement; and what is first order in the sites, as
         # all criteria are but the evidence, is not to be had for less.
         second_order = self.engine != "laplace" and self.criterion == "evidence"
         return replace(self, tol=tol) if second_order and tol > self.tol else self
 
-    def subset(self, index: np.ndarray) -> Problem:
+    def subset(self, index: np.ndarray) -> Objective:
         """The same problem on some of the rows."""
-        if isinstance(self.design, Rows):
+        if isinstance(self.design, Combinations):
             return self._observations(index)
         X = self.X[np.ix_(index, index)] if self.kernel.inputs == "gram" else self.X[index]
         return replace(self, X=X, y=self.y[index], weights=self.weights[index])
 
-    def _observations(self, index: np.ndarray) -> Problem:
+    def _observations(self, index: np.ndarray) -> Objective:
         """Some of the observations, and the inputs that they see."""
-        assert isinstance(self.design, Rows)
+        assert isinstance(self.design, Combinations)
         kept, design = self.design.take(index).compact()
         X = self.X[np.ix_(kept, kept)] if self.kernel.inputs == "gram" else self.X[kept]
         return replace(
@@ -154,7 +154,7 @@ class Problem:
             likelihood=self.likelihood.only(index),
         )  # fmt: skip
 
-    def evaluate(self, theta: np.ndarray, start: np.ndarray | None = None) -> Evaluation:
+    def evaluate(self, theta: np.ndarray, start: np.ndarray | None = None) -> ObjectiveValue:
         """Criterion, log prior and gradient at theta, the engine started from ``start``."""
         kernel, likelihood = self.model(theta)
         K = kernel(self.X)
@@ -166,7 +166,7 @@ class Problem:
             total += self.prior.value(theta)
             gradient += self.prior.gradient(theta)
         a = replace(a, d_kernel=None)
-        return Evaluation(theta, total, gradient, value, a, self._credible(likelihood, a))
+        return ObjectiveValue(theta, total, gradient, value, a, self._credible(likelihood, a))
 
     def _credible(self, likelihood: Likelihood, a: Approximation) -> bool:
         """Whether the evidence may guide a search: Laplace's is wrong where noise is small."""
@@ -390,13 +390,13 @@ _RESPONSES = {
 
 
 @dataclass(frozen=True)
-class LabelProblem(Problem):
+class LabelObjective(Objective):
     """A problem whose subsets hold some of the inputs with all that was said about them.
 
     A share of the observations would see almost all of the inputs, and cost as much.
     """
 
-    def subset(self, index: np.ndarray) -> Problem:
+    def subset(self, index: np.ndarray) -> Objective:
         """All observations of as large a share of the inputs as ``index`` is of theirs."""
         design = self.design
         assert isinstance(design, Labels)

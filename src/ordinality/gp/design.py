@@ -1,9 +1,10 @@
-"""What an observation sees of the latent vector.
+"""Designs: what each observation sees of the latent vector.
 
 Observation ``i`` sees ``h_i = a_i' g`` of a latent vector ``g ~ N(0, K)``; the rows ``a_i``
 make the design A. Ordinal regression sees latent values one by one (`Direct`), a comparison
-sees the difference of two (`Differences`), and any few of them, weighed and added, make `Rows`:
-both kinds together, or the differences of labels in a contrast basis.
+sees the difference of two (`Differences`). Both are weighted sums of a few latent values
+(`Combinations`), as are ratings and comparisons together, or differences of labels in a
+contrast basis.
 
 The engines never look at rows: `ordinality.gp.posterior.choose` turns a design and K into the
 prior of h.
@@ -20,11 +21,11 @@ from numpy.typing import ArrayLike
 
 from .._compile import check_shape, loop
 
-__all__ = ["Design", "Differences", "Direct", "Rows"]
+__all__ = ["Combinations", "Design", "Differences", "Direct"]
 
 
 class Design(Protocol):
-    """The two questions asked of any design."""
+    """What the posterior forms ask of any design."""
 
     def covariance(self, K: np.ndarray) -> np.ndarray:
         """Prior covariance of what the observations see, ``A K A'``."""
@@ -49,21 +50,19 @@ class Direct:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Each observation sees a few latent values, weighed and added."""
+class Combinations:
+    """Each observation sees a weighted sum of a few latent values."""
 
-    # (m, w); which latent values each row sees; a short row is filled up with entries of
-    # value 0
-    index: np.ndarray
-    value: np.ndarray  # (m, w); what they are multiplied by
-    size: int  # how many latent values there are, n
+    index: np.ndarray  # (m, w), which latent values; short rows are padded with weight 0
+    value: np.ndarray  # (m, w), their weights
+    size: int  # n, the number of latent values
 
     def __post_init__(self) -> None:
         index = self.index
         if index.ndim != 2:
             raise ValueError(f"index has shape {index.shape}, but must have shape (m, w).")
         check_shape(index.shape, value=self.value)
-        # Without any latent value only entries of value 0 are left, which point to the first.
+        # Without any latent value only entries of weight 0 are left, which point to the first.
         if index.size and not 0 <= index.min() <= index.max() < max(self.size, 1):
             raise ValueError(
                 f"index goes from {index.min()} to {index.max()}, but there are {self.size} "
@@ -71,19 +70,19 @@ class Rows:
             )
 
     @classmethod
-    def direct(cls, items: ArrayLike, size: int) -> Rows:
+    def direct(cls, items: ArrayLike, size: int) -> Combinations:
         """Each observation sees one latent value; several may see the same."""
         index = np.asarray(items, dtype=np.intp).reshape(-1, 1)
-        return Rows(index, np.ones(index.shape), size)
+        return Combinations(index, np.ones(index.shape), size)
 
     @classmethod
-    def stacked(cls, designs: Iterable[Rows]) -> Rows:
+    def stacked(cls, designs: Iterable[Combinations]) -> Combinations:
         """Observations of several designs over one latent vector, one after another."""
         designs = list(designs)
         width = max(design.index.shape[1] for design in designs)
         padded = [design._padded(width) for design in designs]
         index, value = (np.concatenate(arrays) for arrays in zip(*padded, strict=True))
-        return Rows(index, value, designs[0].size)
+        return Combinations(index, value, designs[0].size)
 
     def _padded(self, width: int) -> tuple[np.ndarray, np.ndarray]:
         more = ((0, 0), (0, width - self.index.shape[1]))
@@ -92,21 +91,21 @@ class Rows:
     def __len__(self) -> int:
         return len(self.index)
 
-    def take(self, which: np.ndarray) -> Rows:
+    def take(self, which: np.ndarray) -> Combinations:
         """Some of the observations."""
-        return Rows(self.index[which], self.value[which], self.size)
+        return Combinations(self.index[which], self.value[which], self.size)
 
-    def compact(self) -> tuple[np.ndarray, Rows]:
+    def compact(self) -> tuple[np.ndarray, Combinations]:
         """The latent values that some row sees, and the same rows over them alone."""
         seen = np.zeros(self.size, dtype=bool)
         seen[self.index[self.value != 0]] = True
-        place = np.maximum(np.cumsum(seen) - 1, 0)  # entries of value 0 may point anywhere
+        place = np.maximum(np.cumsum(seen) - 1, 0)  # entries of weight 0 may point anywhere
         kept = np.flatnonzero(seen)
-        return kept, Rows(place[self.index], self.value, len(kept))
+        return kept, Combinations(place[self.index], self.value, len(kept))
 
-    def renumbered(self, place: np.ndarray) -> Rows:
+    def renumbered(self, place: np.ndarray) -> Combinations:
         """The same rows over a latent vector in which entry i has moved to ``place[i]``."""
-        return Rows(place[self.index], self.value, self.size)
+        return Combinations(place[self.index], self.value, self.size)
 
     def see(self, g: np.ndarray) -> np.ndarray:
         """``A g`` for a vector, or for each column of a matrix."""
@@ -118,11 +117,11 @@ class Rows:
         return np.sum(self.value[:, :, None] * g[self.index], axis=1)
 
     def gather(self, x: np.ndarray) -> np.ndarray:
-        """``A' x``: what a pull on each observation is for the latent values, shape (n,)."""
+        """``A' x``, shape (n,)."""
         check_shape((len(self),), x=x)
-        pull = np.empty(self.size)
-        _gather(self.index, self.value, x, pull)
-        return pull
+        total = np.empty(self.size)
+        _gather(self.index, self.value, x, total)
+        return total
 
     def covariance(self, K: np.ndarray) -> np.ndarray:
         """``A K A'``, exactly symmetric, in O(m^2) beyond a pass over K."""
@@ -157,8 +156,8 @@ class Rows:
         return out
 
 
-class Differences(Rows):
-    """Each observation sees how far one latent value lies above another: a comparison."""
+class Differences(Combinations):
+    """Row k, a comparison, sees ``g[pairs[k, 0]] - g[pairs[k, 1]]``."""
 
     def __init__(self, pairs: ArrayLike, size: int) -> None:
         index = np.asarray(pairs, dtype=np.intp).reshape(-1, 2)
@@ -175,13 +174,13 @@ def _see(index, value, g, h):
 
 
 @loop
-def _gather(index, value, x, pull):
+def _gather(index, value, x, total):
     m, w = index.shape
-    for j in range(pull.size):
-        pull[j] = 0.0
+    for j in range(total.size):
+        total[j] = 0.0
     for i in range(m):
         for a in range(w):
-            pull[index[i, a]] += value[i, a] * x[i]
+            total[index[i, a]] += value[i, a] * x[i]
 
 
 @loop

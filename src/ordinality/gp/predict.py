@@ -17,15 +17,15 @@ from scipy.special import ndtr, ndtri, softmax
 from scipy.stats import qmc
 
 from .._compile import loop
-from .design import Design, Rows
+from .design import Combinations, Design
 from .likelihoods import Ordinal
 from .posterior.choose import prior_of
 from .posterior.contrasts import ContrastsPosterior, Labels
-from .posterior.observations import DensePosterior
-from .posterior.one_vs_rest import StarsPosterior
+from .posterior.observations import ObservationsPosterior
+from .posterior.one_vs_rest import OneVsRestPosterior
 from .site_loop import Approximation
 
-__all__ = ["LabelPredictor", "LatentPredictor", "favourites"]
+__all__ = ["LabelPredictor", "LatentPredictor", "choice_probabilities"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,9 @@ class LatentPredictor:
     G: np.ndarray  # (n, n)
 
     @classmethod
-    def of(cls, design: Rows, K: np.ndarray, approximation: Approximation) -> LatentPredictor:
+    def of(
+        cls, design: Combinations, K: np.ndarray, approximation: Approximation
+    ) -> LatentPredictor:
         """From a settled approximation."""
         tau = approximation.tau
         posterior = prior_of(design, K, tau).given(tau).inverted()
@@ -114,12 +116,12 @@ class LabelPredictor:
         assert isinstance(design, Labels)
         posterior = prior_of(design, K, a.tau).given(a.tau).inverted()
         beta = design.by_input(a.alpha)
-        if isinstance(posterior, ContrastsPosterior | StarsPosterior):
+        if isinstance(posterior, ContrastsPosterior | OneVsRestPosterior):
             n, basis = design.n, posterior.basis
             i, ones = np.arange(n), np.ones(n)
             pieces = tuple(_Piece(k * n + i, i, ones) for k in range(basis.shape[1]))
             return cls(beta, posterior.explained(), pieces, basis)
-        assert isinstance(posterior, DensePosterior)
+        assert isinstance(posterior, ObservationsPosterior)
         zero, signs = np.zeros(len(design)), design.signs
         # The factor lives in working memory, which the next fit will use again.
         G = -2.0 * posterior.factor.evidence_gradient(zero, zero)
@@ -184,7 +186,9 @@ _MORE = 1024  # likewise, where no factor is exact
 _TINY = 1e-300  # a probability that counts as none, and has a quantile
 
 
-def favourites(mean: np.ndarray, covariance: np.ndarray, noise: Ordinal) -> np.ndarray:
+def choice_probabilities(
+    mean: np.ndarray, covariance: np.ndarray, noise: Ordinal
+) -> np.ndarray:
     """Probability that each of several utilities is felt to be the largest."""
     L = mean.shape[1]
     if noise.link == "logit":

@@ -162,15 +162,15 @@ _PROBLEM: Layout = {
     "prior": optional(part("Hyperprior", t="t")),
     "tol": _POSITIVE,
     "max_iter": count(low=1),
-    "design": part("Direct", "Labels", "Rows", m="m"),
+    "design": part("Direct", "Labels", "Combinations", m="m"),
     "also": _sees,
 }
 _SITES = floats("m", infinite=True)
 _PROCESSES: dict[str, Layout] = {
-    "Problem": _PROBLEM,
-    "LabelProblem": _PROBLEM,
+    "Objective": _PROBLEM,
+    "LabelObjective": _PROBLEM,
     "Direct": {},
-    "Rows": {
+    "Combinations": {
         "size": count(low=1),
         "index": ints("m", "w", low=0),
         "value": floats("m", "w"),
@@ -201,7 +201,7 @@ _PROCESSES: dict[str, Layout] = {
         "converged": flag,
         "residual": _VALUE,
     },
-    "Evaluation": {
+    "ObjectiveValue": {
         "theta": floats("t"), "value": _VALUE, "gradient": floats("t", nan=True, infinite=True),
         "criterion": _VALUE, "approximation": part("Approximation", m="m"), "credible": flag,
     },
@@ -221,8 +221,9 @@ _PROCESSES: dict[str, Layout] = {
         "criterion": _VALUE, "mean": floats("m"), "var": floats("m"), "start": choice(None),
     },
     "Fit": {
-        "problem": part("LabelProblem", "LeastSquares", "Problem", n="n", p="p", m="m", t="t"),
-        "best": part("Evaluation", "Score", m="m", t="t"),
+        "problem": part("LabelObjective", "LeastSquares", "Objective", n="n", p="p", m="m",
+                        t="t"),
+        "best": part("ObjectiveValue", "Score", m="m", t="t"),
         "n_evaluations": count(),
         "path": anything,
         "converged": flag,

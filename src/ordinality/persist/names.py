@@ -34,8 +34,8 @@ _PLACES = """
     estimators.preference_gp: PreferenceGP
     estimators.preference_svm: PreferenceSVM
     estimators.rounded_regressor: RoundedRegressor
-    gp.criteria: Evaluation LabelProblem Problem
-    gp.design: Direct Rows
+    gp.criteria: LabelObjective Objective ObjectiveValue
+    gp.design: Combinations Direct
     gp.hyperpriors: Hyperprior
     gp.least_squares: LeastSquares Score
     gp.likelihoods: Jet Ordinal Several Symmetric

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ordinality.gp import ep as parallel
-from ordinality.gp.criteria import ENGINES, LabelProblem
+from ordinality.gp.criteria import ENGINES, LabelObjective
 from ordinality.gp.design import Differences
 from ordinality.gp.likelihoods import Symmetric
 from ordinality.gp.posterior import contrasts, one_vs_rest
@@ -45,7 +45,7 @@ def draw(engine, kernel=KERNELS["gaussian"], form="", *, m=25, seed=0):
         second = (first + rng.integers(1, L, size=m)) % L
         turned = rng.random(m) < 0.3
         first, second = np.where(turned, second, first), np.where(turned, first, second)
-    return LabelProblem(
+    return LabelObjective(
         X, rng.integers(3, size=m), rng.uniform(0.5, 2.0, m), kernel,
         Symmetric.of([0.4], ties=True, sigma=0.5), engine=engine, tol=TIGHT[engine],
         design=Labels(at, first, second, N, L),

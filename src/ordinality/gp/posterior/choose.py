@@ -7,7 +7,7 @@ Sites (tau, nu) on ``h = A g``, ``g ~ N(0, K)``, give whatever the design
 Engines ask for the moments of h only, and for ``alpha = nu - tau E[h]``, the pull of the
 observations with ``K^-1 E[g] = A' alpha``. With m observations of n latent values:
 
-`Dense`, the m-form
+`Observations`, the m-form
     works on ``B = I + sq A K A' sq``, m x m. Right for few observations, and for `Direct`.
 `Whitened`, the n-form
     writes ``K = U U'``, ``g = U e``, and works on ``B = I + U' Lambda U``, n x n, where
@@ -26,11 +26,11 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..design import Design, Rows
+from ..design import Combinations, Design
 from .contrasts import Contrasts, Labels
-from .observations import Dense
-from .one_vs_rest import Stars
-from .precision import Canonical
+from .observations import Observations
+from .one_vs_rest import OneVsRest
+from .precision import Precision
 from .whitened import Whitened
 
 __all__ = ["Posterior", "Prior", "prior_of"]
@@ -109,14 +109,14 @@ def prior_of(design: Design, K: np.ndarray, precision: ArrayLike = 0.0) -> Prior
     """
     if isinstance(design, Labels):
         contrasts = Contrasts.of(design, K)
-        stars = Stars.of(contrasts, float(np.max(precision)))
+        stars = OneVsRest.of(contrasts, float(np.max(precision)))
         if stars is not None and stars.is_cheaper:
             return stars
-        return contrasts if contrasts.is_cheaper else Dense.of(design, K)
-    if isinstance(design, Rows) and len(design) > _SOONER * _TALL * len(K):
-        inverted = Canonical.of(design, K, float(np.max(precision)))
+        return contrasts if contrasts.is_cheaper else Observations.of(design, K)
+    if isinstance(design, Combinations) and len(design) > _SOONER * _TALL * len(K):
+        inverted = Precision.of(design, K, float(np.max(precision)))
         if inverted is not None:
             return inverted
         if len(design) > _TALL * len(K):
             return Whitened.of(design, K)
-    return Dense.of(design, K)
+    return Observations.of(design, K)

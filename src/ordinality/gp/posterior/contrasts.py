@@ -29,7 +29,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from ...kernels.base import scratch
-from ..design import Differences, Rows
+from ..design import Combinations, Differences
 from .observations import diagnosis
 
 __all__ = ["Contrasts", "ContrastsPosterior", "Labels", "contrast_basis"]
@@ -187,7 +187,7 @@ class Contrasts:
     def view(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         n, q, some = len(self.K), self.H.shape[1], self.design.take(block)
         index = np.arange(q) * n + some.at[:, None]
-        return Rows(index, self.H[some.first] - self.H[some.second], n * q).see
+        return Combinations(index, self.H[some.first] - self.H[some.second], n * q).see
 
 
 @dataclass(frozen=True)

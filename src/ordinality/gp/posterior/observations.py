@@ -27,7 +27,14 @@ from ..._compile import loop
 from ...kernels.base import scratch
 from ..design import Design
 
-__all__ = ["Dense", "DensePosterior", "Factor", "Predictor", "diagnosis", "factorise"]
+__all__ = [
+    "Factor",
+    "Observations",
+    "ObservationsPosterior",
+    "Predictor",
+    "diagnosis",
+    "factorise",
+]
 
 
 # sqrt(tau) is kept above this so that 0/0 cannot arise for a site that says nothing.
@@ -193,7 +200,7 @@ def _symmetric_gradient(B, sq, alpha, v):
 
 
 @dataclass(frozen=True)
-class Dense:
+class Observations:
     """The m-form: the covariance of h itself."""
 
     design: Design
@@ -201,7 +208,7 @@ class Dense:
     memory: np.ndarray
 
     @classmethod
-    def of(cls, design: Design, K: np.ndarray) -> Dense:
+    def of(cls, design: Design, K: np.ndarray) -> Observations:
         """Work out what the design sees."""
         C = design.covariance(K)
         return cls(design, C, scratch(len(C), "factor"))
@@ -217,18 +224,18 @@ class Dense:
     def __matmul__(self, alpha: np.ndarray) -> np.ndarray:
         return self.C @ alpha
 
-    def given(self, tau: np.ndarray) -> DensePosterior:
-        return DensePosterior(self, factorise(self.C, tau, self.memory))
+    def given(self, tau: np.ndarray) -> ObservationsPosterior:
+        return ObservationsPosterior(self, factorise(self.C, tau, self.memory))
 
     def view(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         return lambda x: x[block]
 
 
 @dataclass(frozen=True)
-class DensePosterior:
+class ObservationsPosterior:
     """The posterior under some sites, by the factor of the m x m matrix B."""
 
-    prior: Dense
+    prior: Observations
     factor: Factor
 
     @property
@@ -239,7 +246,7 @@ class DensePosterior:
         alpha = self.factor.solve(nu)  # not nu - tau mean, which would cancel
         return self.prior.C @ alpha, alpha
 
-    def inverted(self) -> DensePosterior:
+    def inverted(self) -> ObservationsPosterior:
         return replace(self, factor=self.factor.inverted())
 
     def marginals(self) -> tuple[np.ndarray, np.ndarray]:

@@ -38,7 +38,7 @@ from .contrasts import Contrasts, ContrastsPosterior, Labels
 from .observations import Factor, factorise
 from .precision import mirrored
 
-__all__ = ["Stars", "StarsPosterior"]
+__all__ = ["OneVsRest", "OneVsRestPosterior"]
 
 
 # Precision of a star times the prior variance: the digits that Z may lose.
@@ -49,7 +49,7 @@ _SURE = 0.9  # small matrices are slower for their size than a large one
 
 
 @dataclass(frozen=True)
-class Stars:
+class OneVsRest:
     """The prior of what label differences see, where all at an input are with one label."""
 
     contrasts: Contrasts  # the same prior in the form for any differences
@@ -57,7 +57,7 @@ class Stars:
     other: np.ndarray  # (m,), the label that each observation sets against it
 
     @classmethod
-    def of(cls, contrasts: Contrasts, precision: float = 0.0) -> Stars | None:
+    def of(cls, contrasts: Contrasts, precision: float = 0.0) -> OneVsRest | None:
         """None if there are other comparisons, or sites of ``precision`` are too sharp."""
         design, K = contrasts.design, contrasts.K
         centre = _centres(design)
@@ -91,7 +91,7 @@ class Stars:
     def view(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         return self.design.take(block).see
 
-    def given(self, tau: np.ndarray) -> StarsPosterior | ContrastsPosterior:
+    def given(self, tau: np.ndarray) -> OneVsRestPosterior | ContrastsPosterior:
         """The posterior under sites of precision ``tau``, if need be by contrasts."""
         d, K = self.design, self.contrasts.K
         n, L, rows = d.n, d.L, np.arange(d.n)
@@ -108,7 +108,7 @@ class Stars:
         if joint is None:
             return self.contrasts.given(tau)
         half_log_det = sum(f.half_log_det for f in factors) + joint.half_log_det
-        return StarsPosterior(self, tau, tuple(factors), J, joint, half_log_det)
+        return OneVsRestPosterior(self, tau, tuple(factors), J, joint, half_log_det)
 
 
 @dataclass(frozen=True)
@@ -154,10 +154,10 @@ class _Joint:
 
 
 @dataclass(frozen=True)
-class StarsPosterior:
+class OneVsRestPosterior:
     """The posterior under some sites."""
 
-    prior: Stars
+    prior: OneVsRest
     tau: np.ndarray
     factors: tuple[Factor, ...]  # of each label
     J: np.ndarray  # (L, n, n)
@@ -174,7 +174,7 @@ class StarsPosterior:
         mean = self.prior.design.see(self._labels(nu).ravel())
         return mean, nu - self.tau * mean
 
-    def inverted(self) -> StarsPosterior:
+    def inverted(self) -> OneVsRestPosterior:
         return self if self.blocks else replace(self, blocks=self.joint.inverse())
 
     def marginals(self) -> tuple[np.ndarray, np.ndarray]:

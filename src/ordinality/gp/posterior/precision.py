@@ -22,10 +22,10 @@ from scipy.linalg import blas, lapack
 
 from ..._compile import loop
 from ...kernels.base import scratch
-from ..design import Rows
+from ..design import Combinations
 from .observations import diagnosis
 
-__all__ = ["Canonical", "CanonicalPosterior", "mirrored"]
+__all__ = ["Precision", "PrecisionPosterior", "mirrored"]
 
 
 # Moments lose about as many digits as K^-1 does, and nine of 16 are enough for engines.
@@ -43,16 +43,16 @@ _FULL = 0.08
 
 
 @dataclass(frozen=True)
-class Canonical:
+class Precision:
     """The prior of ``h = A g`` by the inverse of K."""
 
-    design: Rows
+    design: Combinations
     K: np.ndarray  # (n, n)
     inverse: np.ndarray  # (n, n), upper triangle of K^-1
     half_log_det: float  # of K
 
     @classmethod
-    def of(cls, design: Rows, K: np.ndarray, precision: float = 0.0) -> Self | None:
+    def of(cls, design: Combinations, K: np.ndarray, precision: float = 0.0) -> Self | None:
         """Invert K; None if that, or sites of such ``precision``, cost too many digits."""
         norm = float(np.max(np.sum(np.abs(K), axis=0)))
         if not precision * norm < _SHARP:  # nor if it is not a number
@@ -80,7 +80,7 @@ class Canonical:
         """``A K A' alpha``."""
         return self.design.see(self.K @ self.design.gather(alpha))
 
-    def given(self, tau: np.ndarray) -> CanonicalPosterior:
+    def given(self, tau: np.ndarray) -> PrecisionPosterior:
         """The posterior under sites of precision ``tau``."""
         n = len(self.K)
         P = self.design.precision(tau, scratch(n, "factor"))
@@ -89,7 +89,7 @@ class Canonical:
         half = float(np.sum(np.log(np.diagonal(factor)))) if info == 0 else np.inf
         if not np.isfinite(half):
             raise FloatingPointError(diagnosis(self.K, np.full(n, np.sqrt(tau.max()))))
-        return CanonicalPosterior(self, tau, factor, half + self.half_log_det)
+        return PrecisionPosterior(self, tau, factor, half + self.half_log_det)
 
     def view(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         """What observations ``block`` see of g."""
@@ -97,10 +97,10 @@ class Canonical:
 
 
 @dataclass(frozen=True)
-class CanonicalPosterior:
+class PrecisionPosterior:
     """The posterior under some sites; see `ordinality.gp.posterior.choose.Posterior`."""
 
-    prior: Canonical
+    prior: Precision
     tau: np.ndarray
     factor: np.ndarray  # upper factor of the precision, or upper triangle of its inverse
     half_log_det: float
@@ -116,10 +116,10 @@ class CanonicalPosterior:
         mean = self.prior.design.see(g)
         return mean, nu - self.tau * mean
 
-    def inverted(self) -> CanonicalPosterior:
+    def inverted(self) -> PrecisionPosterior:
         """The same posterior with its covariance; overwrites the memory of this one."""
         covariance, _ = lapack.dpotri(self.factor, overwrite_c=1)
-        return CanonicalPosterior(self.prior, self.tau, covariance, self.half_log_det, True)
+        return PrecisionPosterior(self.prior, self.tau, covariance, self.half_log_det, True)
 
     def marginals(self) -> tuple[np.ndarray, np.ndarray]:
         """``1 - tau_i var_i`` and var."""

@@ -10,7 +10,7 @@ from scipy.linalg import blas, lapack
 
 from ..._compile import loop
 from ...kernels.base import scratch
-from ..design import Rows
+from ..design import Combinations
 from .observations import diagnosis
 
 __all__ = ["Whitened", "WhitenedPosterior"]
@@ -28,15 +28,15 @@ class Whitened:
     its rounding only, however singular it is.
     """
 
-    design: Rows
+    design: Combinations
     K: np.ndarray  # (n, n)
-    rows: Rows  # over latent values in the order of U
+    rows: Combinations  # over latent values in the order of U
     order: np.ndarray  # (n,), that order
     upper: np.ndarray  # (n, n), U
     lower: np.ndarray  # (n, n), U with rows and columns reversed
 
     @classmethod
-    def of(cls, design: Rows, K: np.ndarray) -> Whitened:
+    def of(cls, design: Combinations, K: np.ndarray) -> Whitened:
         """Factorise K with pivots."""
         n = len(K)
         if not np.isfinite(K.sum()):  # LAPACK would take it for the end of the rank
