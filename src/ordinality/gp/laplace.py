@@ -20,14 +20,14 @@ from .likelihoods import Jet, Likelihood
 from .posterior.choose import Posterior, Prior, prior_of
 from .site_loop import Approximation
 
-__all__ = ["excess", "laplace", "sound"]
+__all__ = ["excess", "is_credible", "laplace"]
 
 # Nats a row by which Laplace's evidence may exceed what EP's formula makes of its sites. Seen:
 # 2e-4 for 250 and 600 wines, 0.35 for 1000, where the search ended at a noise of 0.08. Log
 # scores there, probit and logit: 1.24 and 1.37 without a bound, 1.09 and 1.07 with 0.1, 1.07
 # and 1.07 with 0.03. Where a search ends at the bound, rounding decides the last digits of
 # the model; 0.03 is met by data without any signal, 0.1 hardly.
-_UNSOUND = 0.1
+_MOST_EXCESS = 0.1
 
 
 # After a Newton step the next decrement is the square of the last; after a step with an old
@@ -104,14 +104,14 @@ def laplace(
     )
 
 
-def sound(
+def is_credible(
     likelihood: Likelihood, y: np.ndarray, weights: np.ndarray, approximation: Approximation
 ) -> bool:
     """Whether Laplace's evidence is near what the same sites give in EP's formula."""
     if np.max(approximation.cavity_var) < np.min(likelihood.noise) ** 2:
         return True  # likelihoods are wide beside what they are integrated over
     wrong = excess(likelihood, y, weights, approximation)
-    return abs(wrong) <= _UNSOUND * float(np.sum(weights))
+    return abs(wrong) <= _MOST_EXCESS * float(np.sum(weights))
 
 
 def excess(

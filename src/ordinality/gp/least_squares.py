@@ -67,13 +67,13 @@ class Score:
     start: None = None  # nothing iterates, so there is nothing to start from
 
     @property
-    def settled(self) -> bool:
+    def converged(self) -> bool:
         """Whether the engine met its tolerance: there is none."""
         return True
 
     @property
     def credible(self) -> bool:
-        """Whether the criterion is to be believed: it is exact."""
+        """Whether the criterion can be trusted: it is exact."""
         return True
 
 

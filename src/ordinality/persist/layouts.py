@@ -226,6 +226,8 @@ _PROCESSES: dict[str, Layout] = {
         "best": part("ObjectiveValue", "Score", m="m", t="t"),
         "n_evaluations": count(),
         "path": anything,
+        "kernel?": forget,
+        "likelihood?": forget,
         "converged": flag,
         "also": lambda fit: len(fit.best.theta) == len(fit.problem.theta) and _settled(fit),
     },
