@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from ordinality.gp import ep as parallel
+from ordinality.gp import ep as ep_module
 from ordinality.gp.criteria import ENGINES, Objective
 from ordinality.gp.design import Combinations, Differences, Direct
 from ordinality.gp.likelihoods import Ordinal, Several, Symmetric
@@ -322,7 +322,7 @@ def test_a_certain_tie_pulls_two_items_together(each_form, engine):
 def test_sweeps_end_where_all_at_once_ends(monkeypatch, each_form, weights):
     problem = draw("ep", m=14, weights=np.full(14, weights), tol=1e-10)
     together = problem.evaluate(problem.theta)
-    monkeypatch.setattr(parallel, "_PARALLEL", 1)
+    monkeypatch.setattr(ep_module, "_PARALLEL", 1)
     apart = problem.evaluate(problem.theta)
     assert apart.approximation.converged
     assert apart.value == pytest.approx(together.value, abs=1e-10)
@@ -332,7 +332,7 @@ def test_sweeps_end_where_all_at_once_ends(monkeypatch, each_form, weights):
 def test_sweeps_know_the_kind_of_each_observation(monkeypatch, each_form):
     problem = replace(mixed("ep"), weights=np.ones(18), tol=1e-10)
     together = problem.evaluate(problem.theta)
-    monkeypatch.setattr(parallel, "_PARALLEL", 1)
+    monkeypatch.setattr(ep_module, "_PARALLEL", 1)
     apart = problem.evaluate(problem.theta)
     assert apart.approximation.converged
     assert apart.value == pytest.approx(together.value, abs=1e-10)

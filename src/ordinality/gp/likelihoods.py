@@ -94,6 +94,14 @@ class Jet:
         """The jet of the weighted function."""
         return Jet(self.rows[:JET] * weights)
 
+    def matched_site(self, mean: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Precision and shift that turn the cavity's moments into those of the tilted density.
+
+        Of ``log_expected`` at cavity means ``mean``: GPML 3.56 to 3.59, in natural parameters.
+        """
+        d1, d2, shrink = self.d1, self.d2, self.shrink
+        return -d2 / shrink, (d1 - mean * d2) / shrink
+
 
 class Likelihood(Protocol):
     """What engines and the search ask of the likelihood of all observations."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ordinality.gp import ep as parallel
+from ordinality.gp import ep as ep_module
 from ordinality.gp.criteria import ENGINES, LabelObjective
 from ordinality.gp.design import Differences
 from ordinality.gp.likelihoods import Symmetric
@@ -118,7 +118,7 @@ def test_predictions_are_those_of_the_stacked_vector(each_form, kernel):
 def test_sweeps_end_where_all_at_once_ends(monkeypatch, each_form):
     p = replace(draw("ep", form=each_form), tol=1e-10)
     together = p.evaluate(p.theta)
-    monkeypatch.setattr(parallel, "_PARALLEL", 1)
+    monkeypatch.setattr(ep_module, "_PARALLEL", 1)
     apart = p.evaluate(p.theta)
     assert apart.approximation.converged
     assert apart.value == pytest.approx(together.value, abs=1e-10)
