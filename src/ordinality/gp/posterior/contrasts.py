@@ -2,8 +2,9 @@
 
 Each of L labels has a latent function of its own, all with the same kernel, and an observation
 sees the difference of two labels at one input. Stacked label by label the latent vector has
-covariance ``I_L x K``, but nothing of that size is ever made: designs and gradients speak of
-the n x n matrix K, and the mean of an input's labels, which no difference sees, is left out.
+covariance ``I_L x K``, but nothing of that size is ever made: designs and gradients are in
+terms of the n x n matrix K, and the mean of an input's labels, which no difference sees, is
+left out.
 
 With H of shape (L, L - 1), orthonormal columns that sum to zero, the contrasts ``(H' x I) f ~
 N(0, I_{L-1} x K)`` carry the same evidence and the same mode. Writing ``K = U U'`` with U of
@@ -13,8 +14,8 @@ shape (n, r), r the rank of K, leaves one matrix to factorise, of side ``N = r (
 
 Operations: ``n N^2`` to make B and ``N^3 / 3`` to factorise it, all that a step of Laplace
 needs; ``2/3 N^3`` to invert it and ``n N^2`` for the marginals, in each step of EP and once for
-Laplace; ``(1 + n / r) n N^2`` for the gradient. Knowing nothing of blocks and rank, the n-form
-of any rows would spend 4/3 and 2 times the cube of n (L - 1) on the two steps. A linear kernel
+Laplace; ``(1 + n / r) n N^2`` for the gradient. Without use of blocks and rank, the whitened
+form would spend 4/3 and 2 times the cube of n (L - 1) on the two steps. A linear kernel
 of d features has r = d, and a smooth kernel of few features often much less than n.
 
 Chu & Ghahramani (2005, ICML), section 3, with a shared kernel.
@@ -33,7 +34,6 @@ from ..design import Combinations, Differences
 from .observations import diagnosis
 
 __all__ = ["Contrasts", "ContrastsPosterior", "Labels", "contrast_basis"]
-
 
 # EP costs 2/3 m^3 a step over m observations, and N^3 + 3 n N^2 here.
 _TALL = 1.25
@@ -62,13 +62,12 @@ class Labels(Differences):
         for name, value in {"at": at, "first": first, "second": second, "n": n, "L": L}.items():
             object.__setattr__(self, name, value)
 
-    at: np.ndarray  # (m,); input of each observation
-    # (m,); the two labels, 0..L-1: ``f_first(x_at) - f_second(x_at)`` is seen
-    first: np.ndarray
-    # (m,); the two labels, 0..L-1: ``f_first(x_at) - f_second(x_at)`` is seen
+    # Observation k sees ``f_first(x_at) - f_second(x_at)``.
+    at: np.ndarray  # (m,), input of each
+    first: np.ndarray  # (m,), the two labels, 0..L-1
     second: np.ndarray
-    n: int  # how many inputs and labels there are
-    L: int  # how many inputs and labels there are
+    n: int  # number of inputs
+    L: int  # number of labels
 
     def take(self, which: np.ndarray) -> Labels:
         """Some of the observations."""
@@ -123,7 +122,7 @@ class Labels(Differences):
 
 @dataclass(frozen=True)
 class Contrasts:
-    """The prior of what label differences see, in whitened contrasts."""
+    """The prior of label differences, in whitened contrasts."""
 
     design: Labels
     K: np.ndarray  # (n, n)
@@ -162,11 +161,11 @@ class Contrasts:
         return self.seen(self.K @ self.pulled(alpha))
 
     def pulled(self, x: np.ndarray) -> np.ndarray:
-        """What pulls on observations are for the contrasts, (n, L - 1)."""
+        """``A' x`` in contrasts, (n, L - 1)."""
         return self.design.by_input(x) @ self.H
 
     def seen(self, g: np.ndarray) -> np.ndarray:
-        """What observations see of contrasts, (n, L - 1)."""
+        """What observations see of contrasts g, (n, L - 1)."""
         return self.design.see((g @ self.H.T).T.ravel())
 
     def given(self, tau: np.ndarray) -> ContrastsPosterior:
@@ -175,8 +174,8 @@ class Contrasts:
         Lambda = self.H.T @ self.design.laplacians(tau) @ self.H
         B = scratch(self.side, "factor")
         for a in range(q):
-            weighed = Lambda[:, a, a:, None] * U[:, None, :]
-            B[a * r : (a + 1) * r, a * r :] = U.T @ weighed.reshape(n, -1)
+            weighted = Lambda[:, a, a:, None] * U[:, None, :]
+            B[a * r : (a + 1) * r, a * r :] = U.T @ weighted.reshape(n, -1)
         B[np.diag_indices(self.side)] += 1.0
         factor, info = lapack.dpotrf(B, clean=0, overwrite_a=1)
         half_log_det = float(np.sum(np.log(np.diagonal(factor)))) if info == 0 else np.inf
@@ -203,7 +202,7 @@ class ContrastsPosterior:
 
     @property
     def basis(self) -> np.ndarray:
-        """What the rows of `explained` are of the labels, (L, L - 1)."""
+        """The rows of `explained` in terms of the labels, (L, L - 1)."""
         return self.prior.H
 
     def moments(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -242,9 +241,8 @@ class ContrastsPosterior:
         for b, c, cov in self._covariances():
             part = cov * (Lambda[:, b] @ Lambda[:, c].T)
             G -= part if b == c else part + part.T
-        pull = a @ a.T
         cross = v @ a.T
-        return 0.5 * (pull - G + cross + cross.T)
+        return 0.5 * (a @ a.T - G + cross + cross.T)
 
     def covariance(self) -> np.ndarray:
         """Posterior covariance of contrasts, (L - 1, n, L - 1, n); needs the inverse."""
@@ -269,11 +267,11 @@ class ContrastsPosterior:
     def _contrasts(self, nu: np.ndarray) -> np.ndarray:
         """Posterior mean of the contrasts, (n, L - 1)."""
         U, q = self.prior.U, self.prior.H.shape[1]
-        pull = (U.T @ self.prior.pulled(nu)).T.ravel()
+        shift = (U.T @ self.prior.pulled(nu)).T.ravel()
         if self.inverse:
-            e = blas.dsymv(1.0, self.matrix, pull)
+            e = blas.dsymv(1.0, self.matrix, shift)
         else:
-            e = lapack.dpotrs(self.matrix, pull)[0]
+            e = lapack.dpotrs(self.matrix, shift)[0]
         return U @ e.reshape(q, -1).T
 
     def _inverse_rows(self, a: int) -> np.ndarray:

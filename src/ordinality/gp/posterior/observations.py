@@ -1,16 +1,12 @@
-"""A Gaussian from a prior covariance and Gaussian sites, never inverting the prior.
+"""The posterior by the covariance of what the observations see, never inverting it.
 
-Sites ``exp(nu_i h_i - tau_i h_i^2 / 2)`` give every approximation the same posterior,
+With C the prior covariance of h, everything is computed from ``B = I + sq C sq``, ``sq =
+sqrt(tau)``, whose eigenvalues are at least one even where C is singular (repeated rows) or tau
+vanishes, and is written so that nothing cancels:
 
-    precision = K^-1 + diag(tau),    precision @ mean = nu,
-
-computed from ``B = I + sq K sq``, ``sq = sqrt(tau)``, whose eigenvalues are at least one even
-where K is singular (repeated rows) or tau vanishes. Everything is written so that nothing
-cancels:
-
-    alpha = K^-1 mean = sq B^-1 (nu / sq)           not nu - tau mean
-    var_i = (1 - (B^-1)_ii) / tau_i                 not K_ii minus a sum of squares
-    G     = sq B^-1 sq = (K + diag(1/tau))^-1
+    alpha = C^-1 mean = sq B^-1 (nu / sq)           not nu - tau mean
+    var_i = (1 - (B^-1)_ii) / tau_i                 not C_ii minus a sum of squares
+    G     = sq B^-1 sq = (C + diag(1/tau))^-1
 
 Rasmussen & Williams (2006), sections 3.4 and 3.6, rearranged.
 """
@@ -37,10 +33,9 @@ __all__ = [
 ]
 
 
-# sqrt(tau) is kept above this so that 0/0 cannot arise for a site that says nothing.
+# sqrt(tau) is kept above this so that 0/0 cannot arise for a site without information; its
+# square is still above the smallest normal number, 2e-308.
 _SMALLEST_ROOT = 1e-150
-
-
 _HALVED = (100, 575)  # rows between which a triangle is inverted by halves
 
 
@@ -122,7 +117,7 @@ def _inverse(upper: np.ndarray) -> np.ndarray:
 def factorise(K: np.ndarray, tau: np.ndarray, out: np.ndarray | None = None) -> Factor:
     """Cholesky factor of ``I + sqrt(tau) K sqrt(tau)``, in the memory ``out`` if given.
 
-    Reads K at and below the diagonal only.
+    Reads K at and below the diagonal only. FloatingPointError if no digits are left.
     """
     n = len(tau)
     B = np.empty((n, n), order="F") if out is None else out
@@ -160,7 +155,7 @@ class Predictor:
         return cls(factor, factor.solve(nu))
 
     def latent(self, cross: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of f at new inputs."""
+        """Mean and variance of f at q new inputs, from prior covariances (q, n) and (q,)."""
         scaled = np.asfortranarray((cross * self.factor.sq).T)
         half = blas.dtrsm(1.0, self.factor.upper, scaled, trans_a=1, overwrite_b=1)
         explained = np.einsum("ij,ij->j", half, half)
@@ -201,7 +196,7 @@ def _symmetric_gradient(B, sq, alpha, v):
 
 @dataclass(frozen=True)
 class Observations:
-    """The m-form: the covariance of h itself."""
+    """The prior of h by its covariance."""
 
     design: Design
     C: np.ndarray  # (m, m), A K A'
@@ -209,7 +204,7 @@ class Observations:
 
     @classmethod
     def of(cls, design: Design, K: np.ndarray) -> Observations:
-        """Work out what the design sees."""
+        """From the covariance of g."""
         C = design.covariance(K)
         return cls(design, C, scratch(len(C), "factor"))
 
@@ -233,7 +228,7 @@ class Observations:
 
 @dataclass(frozen=True)
 class ObservationsPosterior:
-    """The posterior under some sites, by the factor of the m x m matrix B."""
+    """The posterior under some sites, by the factor of B."""
 
     prior: Observations
     factor: Factor

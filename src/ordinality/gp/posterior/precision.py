@@ -1,14 +1,8 @@
-"""The posterior by its precision, where the prior can be inverted.
+"""The posterior of latent values by its precision, where the prior can be inverted.
 
-With m observations of n latent values, ``h = A g``, ``g ~ N(0, K)``, the posterior under sites
-of precision tau has
-
-    precision = K^-1 + Lambda,    Lambda = A' diag(tau) A,
-
-and where K is well conditioned that is the cheapest way: one factor and one inverse of an
-n x n matrix, half the price of the whitened form of `ordinality.gp.posterior.whitened`, which
-needs neither.
-An effect of its own for every item keeps K well conditioned; items in the same place do not.
+Where K is well conditioned, ``K^-1 + Lambda`` with ``Lambda = A' diag(tau) A`` is the cheapest
+form: one factor and one inverse of an n x n matrix, half the price of the whitened form. An
+effect of its own for every item keeps K well conditioned; items in the same place do not.
 """
 
 from __future__ import annotations
@@ -27,15 +21,13 @@ from .observations import diagnosis
 
 __all__ = ["Precision", "PrecisionPosterior", "mirrored"]
 
-
 # Moments lose about as many digits as K^-1 does, and nine of 16 are enough for engines.
 _CONDITION = 1e-7
 
-
 # What all observations leave open, such as the common level of utilities, keeps its prior
-# variance; beyond this ratio of it to that of a site, the digits of alpha are in its shadow.
+# variance. The mean has an error of eps times that scale, and alpha one of as much times tau:
+# up to this ratio of prior variance to that of a site, ten digits are left.
 _SHARP = 1e6
-
 
 # Entries of the design, for each of K, from which a product of full matrices is quicker than
 # a pass over the rows (measured: 0.06 at 800 items, 0.13 at 200).
@@ -68,20 +60,16 @@ class Precision:
 
     @property
     def effort(self) -> float:
-        """Rows of a matrix whose Cholesky factor costs what `given` costs."""
         return len(self.K)
 
     @property
     def diagonal(self) -> np.ndarray:
-        """Prior variances of h."""
         return self.design.variances(self.K.T)  # by columns
 
     def __matmul__(self, alpha: np.ndarray) -> np.ndarray:
-        """``A K A' alpha``."""
         return self.design.see(self.K @ self.design.gather(alpha))
 
     def given(self, tau: np.ndarray) -> PrecisionPosterior:
-        """The posterior under sites of precision ``tau``."""
         n = len(self.K)
         P = self.design.precision(tau, scratch(n, "factor"))
         _add_upper(self.inverse, P)
@@ -92,13 +80,12 @@ class Precision:
         return PrecisionPosterior(self, tau, factor, half + self.half_log_det)
 
     def view(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """What observations ``block`` see of g."""
         return self.design.take(block).see
 
 
 @dataclass(frozen=True)
 class PrecisionPosterior:
-    """The posterior under some sites; see `ordinality.gp.posterior.choose.Posterior`."""
+    """The posterior under some sites, by the factor of its precision, or its covariance."""
 
     prior: Precision
     tau: np.ndarray
@@ -107,33 +94,28 @@ class PrecisionPosterior:
     is_covariance: bool = False
 
     def moments(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean of h under shifts ``nu``, and alpha."""
-        pull = self.prior.design.gather(nu)
+        shift = self.prior.design.gather(nu)
         if self.is_covariance:
-            g = blas.dsymv(1.0, self.factor, pull)
+            g = blas.dsymv(1.0, self.factor, shift)
         else:
-            g = lapack.dpotrs(self.factor, pull)[0]
+            g = lapack.dpotrs(self.factor, shift)[0]
         mean = self.prior.design.see(g)
         return mean, nu - self.tau * mean
 
     def inverted(self) -> PrecisionPosterior:
-        """The same posterior with its covariance; overwrites the memory of this one."""
         covariance, _ = lapack.dpotri(self.factor, overwrite_c=1)
         return PrecisionPosterior(self.prior, self.tau, covariance, self.half_log_det, True)
 
     def marginals(self) -> tuple[np.ndarray, np.ndarray]:
-        """``1 - tau_i var_i`` and var."""
         var = np.maximum(self.prior.design.variances(self.factor), 0.0)
         return np.maximum(1.0 - self.tau * var, np.finfo(float).eps), var
 
     def latent(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean under shifts ``nu`` and covariance of g."""
         cov = mirrored(self.inverted().factor)
         return cov @ self.prior.design.gather(nu), cov
 
     def evidence_gradient(self, alpha: np.ndarray, implicit: np.ndarray) -> np.ndarray:
-        """``(a a' - G + v a' + a v') / 2`` in K, with ``G = Lambda Cov K^-1``."""
-        # Not Lambda - Lambda Cov Lambda: with little noise that difference has no digits left.
+        # G = Lambda Cov K^-1; with little noise Lambda - Lambda Cov Lambda has no digits left.
         rows, n = self.prior.design, len(self.prior.K)
         if rows.index.size > _FULL * n * n:
             precision = rows.precision(self.tau, scratch(n, "precision"))

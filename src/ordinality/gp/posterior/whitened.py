@@ -1,4 +1,10 @@
-"""The posterior of latent values, whitened by a factor of their prior covariance."""
+"""The posterior of latent values, whitened by a factor of their prior covariance.
+
+Writing ``K = U U'`` and ``g = U e`` with e standard normal leaves ``B = I + U' Lambda U`` to
+factorise, n x n, whose eigenvalues are at least one; ``Lambda = A' diag(tau) A`` costs one pass
+over the observations. Neither K nor Lambda is inverted: both may be singular (repeated items;
+disconnected comparisons).
+"""
 
 from __future__ import annotations
 
@@ -15,13 +21,12 @@ from .observations import diagnosis
 
 __all__ = ["Whitened", "WhitenedPosterior"]
 
-
 _SMALL = 120  # rows of a triangle that are not worth splitting
 
 
 @dataclass(frozen=True)
 class Whitened:
-    """The n-form: ``g = U e`` with e standard normal.
+    """The prior of ``h = A g`` by the factor U of K.
 
     Latent values are taken in the order in which pivots were found, last first: then U is
     upper triangular, and so is the factor of the posterior covariance. ``U U'`` misses K by
@@ -93,11 +98,11 @@ class WhitenedPosterior:
     inverse: bool = False
 
     def moments(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        rows, pull = self.prior.rows, self.prior.rows.gather(nu)
+        rows, shift = self.prior.rows, self.prior.rows.gather(nu)
         if self.inverse:
-            g = blas.dtrmv(self.factor, blas.dtrmv(self.factor, pull, trans=1))
+            g = blas.dtrmv(self.factor, blas.dtrmv(self.factor, shift, trans=1))
         else:
-            e = lapack.dpotrs(self.factor, blas.dtrmv(self.prior.upper, pull, trans=1))[0]
+            e = lapack.dpotrs(self.factor, blas.dtrmv(self.prior.upper, shift, trans=1))[0]
             g = blas.dtrmv(self.prior.upper, e)
         mean = rows.see(g)
         # The mean does not come from alpha here, so the rounding of this difference, some
