@@ -322,7 +322,7 @@ def _adjoint(
 
     rhs = (by_moments + back(by_sites)).ravel()
     operator = LinearOperator((size, size), matvec=residual_map, dtype=float)
-    # Some thousand roundings of the right side: gradients are good to nine digits or so.
+    # Near rounding: gradients then agree with those of a direct solution to nine digits.
     solution, info = gmres(
         operator, rhs, rtol=1e-12, atol=0.0, restart=min(size, 100), maxiter=5
     )

@@ -1,9 +1,9 @@
-"""Probabilistic least squares: regression on the ranks, and an ordinal link on top.
+"""Probabilistic least squares: regression on the ranks, followed by an ordinal link.
 
-Ranks are taken for numbers ``t`` (shifted to be centred at zero) and a Gaussian process is
-fitted to them with Gaussian noise, which needs no approximation. The mean and variance of that
-regression at an input then pass through the ordinal likelihood, with a slope and thresholds of
-its own, to give probabilities (eq. 9 of PLSOR). All parameters are learnt by the leave-one-out
+Ranks are taken as numbers ``t`` (centred at zero) and a Gaussian process is fitted to them with
+Gaussian noise, which needs no approximation. The mean and variance of that regression at an
+input then pass through the ordinal likelihood, with a slope and thresholds of its own, to give
+probabilities (eq. 9 of PLSOR). All parameters are learnt by the leave-one-out
 log probability (eq. 11), for which one factorisation is enough:
 
     Q = (K + noise^2 I)^-1,    mean_i = t_i - (Q t)_i / Q_ii,    var_i = 1 / Q_ii   (12, 13)
@@ -68,7 +68,7 @@ class Score:
 
     @property
     def converged(self) -> bool:
-        """Whether the engine met its tolerance: there is none."""
+        """Whether the engine met its tolerance: nothing iterates."""
         return True
 
     @property
@@ -79,7 +79,7 @@ class Score:
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """Ranks, inputs and model: everything about a fit but the search.
+    """Ranks, inputs and model: the leave-one-out criterion as a function of theta.
 
     ``theta = [log kernel parameters, log noise, -log slope, first threshold, log gaps]``.
     """
@@ -90,7 +90,7 @@ class LeastSquares:
     kernel: Kernel
     noise: float  # standard deviation of a rank about the regression
     likelihood: Ordinal  # thresholds between ranks; its noise is 1 / slope
-    centre: float  # rank that the prior expects everywhere
+    centre: float  # prior mean of a rank
     prior: Hyperprior | None = None
 
     @property
@@ -106,7 +106,7 @@ class LeastSquares:
 
     @property
     def box(self) -> np.ndarray:
-        """Where theta is looked for, shape (p, 2)."""
+        """Bounds of the search for theta, shape (p, 2)."""
         noise = widened([_NOISE_BOX], np.array([np.log(self.noise)]))
         return np.concatenate([self.kernel.bounds, noise, self.likelihood.bounds])
 
@@ -131,7 +131,7 @@ class LeastSquares:
         return np.zeros((len(theta), 0))
 
     def rough(self, tol: float) -> LeastSquares:
-        """The same problem: there is nothing to save, for nothing iterates."""
+        """The same problem: nothing iterates, so no tolerance can be loosened."""
         return self
 
     def evaluate(self, theta: np.ndarray, start: None = None) -> Score:

@@ -3,7 +3,7 @@
 EP and variational inference are one fixed-point iteration with two rules for the sites. Plain
 iteration cycles on smooth kernels with small noise (7 % of hard problems) and mixing alone is
 slow; Anderson acceleration, which extrapolates from the last few steps by least squares,
-cures both.
+solves both problems.
 
 Walker & Ni (2011), "Anderson acceleration for fixed-point iterations".
 """

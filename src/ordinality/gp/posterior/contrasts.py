@@ -104,7 +104,7 @@ class Labels(Differences):
         return self.gather(x).reshape(self.L, self.n).T
 
     def laplacians(self, tau: np.ndarray) -> np.ndarray:
-        """Graph Laplacian of the labels at each input, edges weighing ``tau``: (n, L, L)."""
+        """Graph Laplacian of the labels at each input, edges of weight ``tau``: (n, L, L)."""
         L = self.L
         each = self.at * L**2
         places = ((self.first, self.first, 1.0), (self.second, self.second, 1.0),
