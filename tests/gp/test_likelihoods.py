@@ -301,6 +301,13 @@ def test_a_preference_is_eq_5_of_the_paper():
     np.testing.assert_allclose(proba[:, 1], ndtr(delta / (np.sqrt(2) * sigma)), rtol=1e-14)
 
 
+def test_thresholds_are_the_steps_from_zero_outwards_and_their_mirror_images():
+    np.testing.assert_allclose(
+        Symmetric.of([0.2, 1.0], ties=True).thresholds, [-1.2, -0.2, 0.2, 1.2]
+    )
+    np.testing.assert_allclose(Symmetric.of([0.2]).thresholds, [-0.2, 0.0, 0.2])
+
+
 @each_kind
 def test_free_parameters_go_there_and_back(likelihood):
     again = likelihood.with_theta(likelihood.theta)

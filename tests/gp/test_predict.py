@@ -15,7 +15,7 @@ N, NEW = 8, 5
 KERNEL = 1.5 * Gaussian(1.2)
 
 
-@pytest.fixture(params=[np.inf, 0.0], ids=["m-form", "n-form"])
+@pytest.fixture(params=[np.inf, 0.0], ids=["observations", "whitened"])
 def case(request, monkeypatch):
     """A predictor, prior covariances, and the moments of new values by plain inverses."""
     monkeypatch.setattr(choose, "_TALL", request.param)
@@ -52,7 +52,7 @@ def test_differences_are_those_of_the_joint_gaussian(case):
     assert found[1][2] == 0.0
 
 
-# Which of several uncertain utilities is felt to be the largest
+# Which of several uncertain utilities is perceived as the largest
 
 
 LINKS = ["probit", "logit"]
@@ -84,14 +84,14 @@ def test_of_three_labels_it_is_a_quarter_plane():
     found = choice_probabilities(mean, covariance, Symmetric.of(sigma=sigma))
     A = np.array([[-1.0, 1.0, 0.0], [-1.0, 0.0, 1.0]])
     for m, C, p in zip(mean, covariance, found, strict=True):
-        felt = A @ (C + sigma**2 * np.eye(3)) @ A.T
-        exact = multivariate_normal(A @ m, felt).cdf(np.zeros(2))
+        perceived = A @ (C + sigma**2 * np.eye(3)) @ A.T
+        exact = multivariate_normal(A @ m, perceived).cdf(np.zeros(2))
         assert p[0] == pytest.approx(exact, abs=2e-4)
 
 
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize("L", [4, 10])
-def test_it_is_the_share_of_draws_in_which_a_label_is_felt_best(L, link):
+def test_it_is_the_share_of_draws_in_which_a_label_is_perceived_best(L, link):
     mean, covariance = drawn(L)
     noise = Symmetric.of(sigma=0.3, link=link)
     rng = np.random.default_rng(1)
@@ -102,8 +102,8 @@ def test_it_is_the_share_of_draws_in_which_a_label_is_felt_best(L, link):
     ):
         f = m + rng.normal(size=(draws, L)) @ root.T
         own = rng.normal(size=f.shape) * 0.3 if link == "probit" else rng.gumbel(size=f.shape)
-        felt = f + (own if link == "probit" else noise.noise * own)
-        share = np.bincount(np.argmax(felt, axis=1), minlength=L) / draws
+        perceived = f + (own if link == "probit" else noise.noise * own)
+        share = np.bincount(np.argmax(perceived, axis=1), minlength=L) / draws
         # Three standard errors of the draws, and what the average over points is off by.
         tolerance = 0.0034 + (0.001 if link == "probit" else 0.005)
         np.testing.assert_allclose(p, share, rtol=0, atol=tolerance)
@@ -132,7 +132,7 @@ def test_the_order_of_labels_hardly_matters():
     np.testing.assert_allclose(moved, found, rtol=0, atol=1e-3)
 
 
-def test_a_covariance_that_is_rounding_alone_still_has_a_favourite():
+def test_a_covariance_that_is_rounding_alone_still_gives_probabilities():
     # What is left of a prior of size one once 1e9 copies of each answer explained it: rounding
     # of either sign, far above the noise.
     rng = np.random.default_rng(0)

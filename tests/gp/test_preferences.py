@@ -17,7 +17,7 @@ from ordinality.kernels import Gaussian
 TIGHT = {"laplace": 1e-18, "ep": 1e-12, "variational": 1e-12}
 SMOOTH = 1.5 * Gaussian([1.0, 2.0])
 # Observations for each latent value, and digits of the prior, from which a form is taken.
-FORMS = {"m-form": (np.inf, 0.0), "n-form": (0.0, np.inf), "canonical": (0.0, 1e-7)}
+FORMS = {"observations": (np.inf, 0.0), "whitened": (0.0, np.inf), "precision": (0.0, 1e-7)}
 
 each_engine = pytest.mark.parametrize("engine", ENGINES)
 published_engine = pytest.mark.parametrize("engine", ["laplace", "ep"])
@@ -199,10 +199,10 @@ def test_gradients_of_comparisons_are_exact(assert_gradient_is_exact, each_form,
 
 @each_engine
 @pytest.mark.parametrize("problem", [mixed, draw], ids=["mixed", "comparisons"])
-@pytest.mark.parametrize("form", ["n-form", "canonical"])
+@pytest.mark.parametrize("form", ["whitened", "precision"])
 def test_all_forms_are_the_same_posterior(monkeypatch, engine, problem, form):
     problem = problem(engine)
-    one, other = (in_form(monkeypatch, each, problem) for each in ("m-form", form))
+    one, other = (in_form(monkeypatch, each, problem) for each in ("observations", form))
     assert one.value == pytest.approx(other.value, abs=1e-9)
     np.testing.assert_allclose(one.gradient, other.gradient, rtol=0, atol=1e-9)
     for name in ("tau", "nu", "mean", "var", "alpha", "cavity_mean", "cavity_var"):
@@ -219,10 +219,10 @@ def test_noise_and_kernel_variance_share_one_scale(each_form, engine):
 
 
 @each_engine
-@pytest.mark.parametrize("form", ["n-form", "canonical"])
+@pytest.mark.parametrize("form", ["whitened", "precision"])
 def test_little_noise_leaves_the_forms_in_agreement(monkeypatch, engine, form):
     problem = draw(engine, m=25, likelihood=Symmetric.of(sigma=0.01), tol=1e-9, max_iter=2000)
-    one, other = (in_form(monkeypatch, each, problem) for each in ("m-form", form))
+    one, other = (in_form(monkeypatch, each, problem) for each in ("observations", form))
     assert one.approximation.converged
     assert other.approximation.converged
     assert one.value == pytest.approx(other.value, abs=1e-7)

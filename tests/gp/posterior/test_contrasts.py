@@ -17,7 +17,7 @@ from ordinality.kernels import Gaussian, Linear
 TIGHT = {"laplace": 1e-18, "ep": 1e-12, "variational": 1e-12}
 N, L = 7, 4
 KERNELS = {"gaussian": 1.5 * Gaussian([1.0, 2.0]), "linear": Linear([1.2, 0.5])}
-FORMS = {"observations": (np.inf, 0.0), "contrasts": (0.0, 0.0), "stars": (0.0, np.inf)}
+FORMS = {"observations": (np.inf, 0.0), "contrasts": (0.0, 0.0), "one_vs_rest": (0.0, np.inf)}
 
 each_engine = pytest.mark.parametrize("engine", ENGINES)
 each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
@@ -35,12 +35,12 @@ def each_form(request, monkeypatch):
 def draw(engine, kernel=KERNELS["gaussian"], form="", *, m=25, seed=0):
     """Three-level answers about random pairs of labels, inputs in no order.
 
-    For stars, all at an input are about one label, which stands first or second.
+    For one_vs_rest, all at an input are with one label, which is first or second.
     """
     rng = np.random.default_rng(seed)
     X, at = rng.normal(size=(N, 2)), rng.integers(N, size=m)
     first, second = np.array([rng.choice(L, 2, replace=False) for _ in range(m)]).T
-    if form == "stars":
+    if form == "one_vs_rest":
         first = rng.integers(L, size=N)[at]
         second = (first + rng.integers(1, L, size=m)) % L
         turned = rng.random(m) < 0.3

@@ -27,7 +27,7 @@ def covariances(n, scale=1.0, seed=0):
     ("L", "form"),
     [(2, Observations), (3, Observations), (6, OneVsRest), (10, OneVsRest), (20, OneVsRest)],
 )
-def test_stars_are_taken_from_six_classes_on(L, form):
+def test_one_vs_rest_is_taken_from_six_classes_on(L, form):
     assert type(prior_of(classes(40, L), covariances(40))) is form
 
 
@@ -36,7 +36,7 @@ def test_a_kernel_of_low_rank_is_left_to_contrasts():
     assert type(prior_of(classes(60, 10), X @ X.T)) is Contrasts
 
 
-def test_comparisons_without_a_label_in_common_are_no_stars():
+def test_comparisons_without_a_label_in_common_are_not_one_vs_rest():
     chain = Labels(np.array([0, 0, 1]), np.array([0, 1, 3]), np.array([1, 2, 0]), 2, 4)
     assert OneVsRest.of(Contrasts.of(chain, np.eye(2))) is not None  # 1 is in both of input 0
     chain = Labels(np.array([0, 0, 0]), np.array([0, 1, 2]), np.array([1, 2, 3]), 1, 4)
