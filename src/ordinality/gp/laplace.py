@@ -37,30 +37,6 @@ _LINEAR = 1e-4
 _WORTH = 300  # rows of a factor from which a step with an old one is much cheaper
 
 
-@dataclass(frozen=True)
-class _Point:
-    """Latent values f = K alpha and the log posterior there."""
-
-    f: np.ndarray
-    alpha: np.ndarray
-    jet: Jet  # weighted
-    objective: float
-
-
-@dataclass(frozen=True)
-class _LogPosterior:
-    """The function of f = K alpha that Newton's method maximises."""
-
-    prior: Prior
-    likelihood: Likelihood
-    y: np.ndarray
-    weights: np.ndarray
-
-    def at(self, f: np.ndarray, alpha: np.ndarray) -> _Point:
-        jet = self.likelihood.point(self.y, f).times(self.weights)
-        return _Point(f, alpha, jet, float(jet.value.sum() - 0.5 * alpha @ f))
-
-
 def laplace(
     K: np.ndarray,
     design: Design,
@@ -109,33 +85,28 @@ def laplace(
     )
 
 
-def is_credible(
-    likelihood: Likelihood, y: np.ndarray, weights: np.ndarray, approximation: Approximation
-) -> bool:
-    """Whether Laplace's evidence is near what the same sites give in EP's formula."""
-    if np.max(approximation.cavity_var) < np.min(likelihood.noise) ** 2:
-        return True  # likelihoods are wide beside what they are integrated over
-    error = excess(likelihood, y, weights, approximation)
-    return abs(error) <= _MOST_EXCESS * float(np.sum(weights))
+@dataclass(frozen=True)
+class _Point:
+    """Latent values f = K alpha and the log posterior there."""
+
+    f: np.ndarray
+    alpha: np.ndarray
+    jet: Jet  # weighted
+    objective: float
 
 
-def excess(
-    likelihood: Likelihood, y: np.ndarray, weights: np.ndarray, approximation: Approximation
-) -> float:
-    """Nats by which Laplace's evidence exceeds what the same sites give in EP's formula.
+@dataclass(frozen=True)
+class _LogPosterior:
+    """The function of f = K alpha that Newton's method maximises."""
 
-    That formula integrates each likelihood over its cavity; Laplace uses the curvature at the
-    mode alone. Where the noise is small beside the spread of the posterior, a level is a box,
-    flat inside and steep at its ends, and the curvature at one point says nothing about it.
-    """
-    a, copies = approximation, np.maximum(weights, 1.0)
-    power = np.minimum(weights, 1.0) if np.any(weights < 1.0) else None
-    objective = float(a.jet.value.sum()) - 0.5 * float(a.alpha @ a.mean)
-    half_log_det = objective - a.log_evidence
-    mu, lam = a.cavity_mean, a.cavity_var
-    jet = likelihood.log_expected(y, mu, lam, power)
-    terms = evidence_terms(jet, a.tau / copies, a.alpha / copies, mu, lam)
-    return a.log_evidence - (float(copies @ terms) - half_log_det)
+    prior: Prior
+    likelihood: Likelihood
+    y: np.ndarray
+    weights: np.ndarray
+
+    def at(self, f: np.ndarray, alpha: np.ndarray) -> _Point:
+        jet = self.likelihood.point(self.y, f).times(self.weights)
+        return _Point(f, alpha, jet, float(jet.value.sum() - 0.5 * alpha @ f))
 
 
 def _newton(
@@ -155,20 +126,6 @@ def _newton(
     return _search(target, point, d_f, d_alpha), False, decrement
 
 
-def _old_factor_steps(
-    target: _LogPosterior, point: _Point, posterior: Posterior, decrement: float, enough: float
-) -> tuple[_Point, float]:
-    """Steps with the factor at hand, each a tenth of the price of a new one, while they pay."""
-    while decrement >= enough:
-        d_f, d_alpha = posterior.moments(point.jet.d1 - point.alpha)
-        new_decrement = max(float((point.jet.d1 - point.alpha) @ d_f), 0.0)
-        if new_decrement > 0.1 * decrement:
-            break
-        point = target.at(point.f + d_f, point.alpha + d_alpha)
-        decrement = new_decrement
-    return point, decrement
-
-
 def _search(
     target: _LogPosterior, point: _Point, d_f: np.ndarray, d_alpha: np.ndarray
 ) -> _Point:
@@ -184,6 +141,20 @@ def _search(
             break
         t = t + step if low < t + step < high else 0.5 * (low + high)
     return trial if trial.objective > point.objective else point
+
+
+def _old_factor_steps(
+    target: _LogPosterior, point: _Point, posterior: Posterior, decrement: float, enough: float
+) -> tuple[_Point, float]:
+    """Steps with the factor at hand, each a tenth of the price of a new one, while they pay."""
+    while decrement >= enough:
+        d_f, d_alpha = posterior.moments(point.jet.d1 - point.alpha)
+        new_decrement = max(float((point.jet.d1 - point.alpha) @ d_f), 0.0)
+        if new_decrement > 0.1 * decrement:
+            break
+        point = target.at(point.f + d_f, point.alpha + d_alpha)
+        decrement = new_decrement
+    return point, decrement
 
 
 def _approximation(
@@ -220,3 +191,32 @@ def _approximation(
         start=alpha,
         **report,
     )
+
+
+def is_credible(
+    likelihood: Likelihood, y: np.ndarray, weights: np.ndarray, approximation: Approximation
+) -> bool:
+    """Whether Laplace's evidence is near what the same sites give in EP's formula."""
+    if np.max(approximation.cavity_var) < np.min(likelihood.noise) ** 2:
+        return True  # likelihoods are wide beside what they are integrated over
+    error = excess(likelihood, y, weights, approximation)
+    return abs(error) <= _MOST_EXCESS * float(np.sum(weights))
+
+
+def excess(
+    likelihood: Likelihood, y: np.ndarray, weights: np.ndarray, approximation: Approximation
+) -> float:
+    """Nats by which Laplace's evidence exceeds what the same sites give in EP's formula.
+
+    That formula integrates each likelihood over its cavity; Laplace uses the curvature at the
+    mode alone. Where the noise is small beside the spread of the posterior, a level is a box,
+    flat inside and steep at its ends, and the curvature at one point says nothing about it.
+    """
+    a, copies = approximation, np.maximum(weights, 1.0)
+    power = np.minimum(weights, 1.0) if np.any(weights < 1.0) else None
+    objective = float(a.jet.value.sum()) - 0.5 * float(a.alpha @ a.mean)
+    half_log_det = objective - a.log_evidence
+    mu, lam = a.cavity_mean, a.cavity_var
+    jet = likelihood.log_expected(y, mu, lam, power)
+    terms = evidence_terms(jet, a.tau / copies, a.alpha / copies, mu, lam)
+    return a.log_evidence - (float(copies @ terms) - half_log_det)
