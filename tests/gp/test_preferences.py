@@ -83,9 +83,9 @@ def mixed(engine, *, n=7, seed=0):
         Symmetric.of(sigma=0.8),
     )
     pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(12)])
-    design = Combinations.stacked(
-        [Combinations.direct(rng.integers(n, size=6), n), Differences(pairs, n)]
-    )
+    rated = np.column_stack([rng.integers(n, size=6), np.zeros(6, dtype=int)])
+    value = np.repeat([[1.0, 0.0], [1.0, -1.0]], [6, 12], axis=0)
+    design = Combinations(np.concatenate([rated, pairs]), value, n)
     kind = np.repeat([0, 1, 2], [6, 7, 5])
     likelihood = Several(parts, kind)
     h = design.see(f) + likelihood.noise * rng.normal(size=18)

@@ -12,7 +12,6 @@ prior of h.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -68,25 +67,6 @@ class Combinations:
                 f"index goes from {index.min()} to {index.max()}, but there are {self.size} "
                 "latent values, counted from 0."
             )
-
-    @classmethod
-    def direct(cls, items: ArrayLike, size: int) -> Combinations:
-        """Each observation sees one latent value; several may see the same."""
-        index = np.asarray(items, dtype=np.intp).reshape(-1, 1)
-        return Combinations(index, np.ones(index.shape), size)
-
-    @classmethod
-    def stacked(cls, designs: Iterable[Combinations]) -> Combinations:
-        """Observations of several designs over one latent vector, one after another."""
-        designs = list(designs)
-        width = max(design.index.shape[1] for design in designs)
-        padded = [design._padded(width) for design in designs]
-        index, value = (np.concatenate(arrays) for arrays in zip(*padded, strict=True))
-        return Combinations(index, value, designs[0].size)
-
-    def _padded(self, width: int) -> tuple[np.ndarray, np.ndarray]:
-        more = ((0, 0), (0, width - self.index.shape[1]))
-        return np.pad(self.index, more), np.pad(self.value, more)
 
     def __len__(self) -> int:
         return len(self.index)

@@ -21,9 +21,9 @@ def problem():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, 3))
     pairs = np.array([rng.choice(N, 2, replace=False) for _ in range(M - 20)])
-    rows = Combinations.stacked(
-        [Differences(pairs, N), Combinations.direct(rng.integers(N, size=20), N)]
-    )
+    rated = np.column_stack([rng.integers(N, size=20), np.zeros(20, dtype=int)])
+    value = np.repeat([[1.0, -1.0], [1.0, 0.0]], [M - 20, 20], axis=0)
+    rows = Combinations(np.concatenate([pairs, rated]), value, N)
     K = 2.0 * Gaussian(0.9)(X) + 0.3 * np.eye(N)
     return rows, K, rng.uniform(0.01, 4.0, M), rng.normal(size=M)
 
