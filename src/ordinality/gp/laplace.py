@@ -30,7 +30,6 @@ __all__ = ["excess", "is_credible", "laplace"]
 # of the model; 0.03 is reached by data without any signal, 0.1 hardly.
 _MOST_EXCESS = 0.1
 
-
 # After a Newton step the next decrement is the square of the last; after a step with an old
 # factor only a fraction of it. The tolerance is tightened by this much to make up.
 _LINEAR = 1e-4
@@ -51,9 +50,9 @@ def laplace(
 ) -> Approximation:
     """Laplace approximation, its evidence and the exact gradient.
 
-    Parameters as for `ep`; ``tol`` bounds the squared Newton decrement before the last
-    step (the next one is its square, up to a constant), because the evidence is first order in
-    the error of the mode.
+    Parameters as for `ep`; ``tol`` bounds the squared Newton decrement before the last step
+    (the next one is its square, up to a constant), because the evidence is first order in the
+    error of the mode.
     """
     weights = np.ones(len(y)) if weights is None else weights
     prior = prior_of(design, K, likelihood.max_precision * np.max(weights))
@@ -65,7 +64,7 @@ def laplace(
         n_iter += 1
         posterior, before = target.prior.given(-point.jet.d2), point
         point, full_step, decrement = _newton(target, point, posterior)
-        # Such a small step that is refused has met the rounding of the objective.
+        # Even if it was refused: a step this small has met the rounding of the objective.
         converged = decrement < tol
         if point is before:  # no part of the step is an improvement, nor will it be next time
             break

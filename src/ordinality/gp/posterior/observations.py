@@ -32,7 +32,6 @@ __all__ = [
     "factorise",
 ]
 
-
 # sqrt(tau) is kept above this so that 0/0 cannot arise for a site without information; its
 # square is still above the smallest normal number, 2e-308.
 _SMALLEST_ROOT = 1e-150
