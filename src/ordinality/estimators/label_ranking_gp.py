@@ -11,9 +11,9 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..gp.criteria import ENGINES, LabelObjective
+from ..gp.design import Labels
 from ..gp.likelihoods import Symmetric
 from ..gp.optimise import Fit
-from ..gp.posterior.contrasts import Labels
 from ..gp.predict import LabelPredictor, choice_probabilities
 from ..kernels.base import Kernel
 from ..kernels.foreign import translate

@@ -26,12 +26,11 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, gmres
 
 from ..kernels.base import Kernel
-from .design import Combinations, Design, Direct
+from .design import Combinations, Design, Direct, Labels
 from .ep import ep
 from .hyperpriors import Hyperprior
 from .laplace import is_credible, laplace
 from .likelihoods import Jet, Likelihood
-from .posterior.contrasts import Labels
 from .posterior.observations import factorise
 from .site_loop import Approximation
 from .variational import divergence, variational

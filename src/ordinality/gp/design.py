@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from .._compile import check_shape, loop
 
-__all__ = ["Combinations", "Design", "Differences", "Direct"]
+__all__ = ["Combinations", "Design", "Differences", "Direct", "Labels"]
 
 
 class Design(Protocol):
@@ -142,6 +142,79 @@ class Differences(Combinations):
     def __init__(self, pairs: ArrayLike, size: int) -> None:
         index = np.asarray(pairs, dtype=np.intp).reshape(-1, 2)
         super().__init__(index, np.tile([1.0, -1.0], (len(index), 1)), size)
+
+
+class Labels(Differences):
+    """Each observation sees how far one label lies above another at one input.
+
+    As a `Differences` it looks at the stacked vector of all labels, n L long; its covariance
+    and pullback are those of the n x n kernel matrix that the labels share.
+    """
+
+    def __init__(
+        self, at: np.ndarray, first: np.ndarray, second: np.ndarray, n: int, L: int
+    ) -> None:
+        super().__init__(np.column_stack([first * n + at, second * n + at]), n * L)
+        # Frozen as a value, so fields of its own are set as its parent's are.
+        for name, value in {"at": at, "first": first, "second": second, "n": n, "L": L}.items():
+            object.__setattr__(self, name, value)
+
+    # Observation k sees ``f_first(x_at) - f_second(x_at)``.
+    at: np.ndarray  # (m,), input of each
+    first: np.ndarray  # (m,), the two labels, 0..L-1
+    second: np.ndarray
+    n: int  # number of inputs
+    L: int  # number of labels
+
+    def take(self, which: np.ndarray) -> Labels:
+        """Some of the observations."""
+        return Labels(self.at[which], self.first[which], self.second[which], self.n, self.L)
+
+    def compact(self) -> tuple[np.ndarray, Labels]:
+        """The inputs of which anything is seen, and the same observations of them alone."""
+        kept, at = np.unique(self.at, return_inverse=True)
+        return kept, Labels(at.ravel(), self.first, self.second, len(kept), self.L)
+
+    @property
+    def signs(self) -> np.ndarray:
+        """+1 and -1 at the two labels of each observation, shape (m, L)."""
+        return np.eye(self.L)[self.first] - np.eye(self.L)[self.second]
+
+    def covariance(self, K: np.ndarray) -> np.ndarray:
+        """``A (I x K) A'`` from K of shape (n, n)."""
+        C = self.signs @ self.signs.T
+        C *= K[np.ix_(self.at, self.at)]
+        return C
+
+    def pullback(self, G: np.ndarray) -> np.ndarray:
+        """Gradient in K, (n, n): the sum of the diagonal blocks of ``A' G A``."""
+        order = np.argsort(self.at, kind="stable")
+        seen, starts = np.unique(self.at[order], return_index=True)
+        product = G * (self.signs @ self.signs.T)
+        product = np.add.reduceat(product[:, order], starts, axis=1)
+        out = np.zeros((self.n, self.n))
+        out[np.ix_(seen, seen)] = np.add.reduceat(product[order], starts, axis=0)
+        return out
+
+    def by_input(self, x: np.ndarray) -> np.ndarray:
+        """``A' x`` with a row for each input and a column for each label."""
+        return self.gather(x).reshape(self.L, self.n).T
+
+    def laplacians(self, tau: np.ndarray) -> np.ndarray:
+        """Graph Laplacian of the labels at each input, edges of weight ``tau``: (n, L, L)."""
+        L = self.L
+        each = self.at * L**2
+        places = ((self.first, self.first, 1.0), (self.second, self.second, 1.0),
+                  (self.first, self.second, -1.0), (self.second, self.first, -1.0))  # fmt: skip
+        total = np.zeros(self.n * L**2)
+        for a, b, sign in places:
+            total += np.bincount(each + a * L + b, sign * tau, len(total))
+        return total.reshape(self.n, L, L)
+
+    def seen_variances(self, cov: np.ndarray) -> np.ndarray:
+        """Variances of what is seen, from the covariance of labels at each input, (n, L, L)."""
+        at, a, b = self.at, self.first, self.second
+        return cov[at, a, a] + cov[at, b, b] - 2.0 * cov[at, a, b]
 
 
 @loop

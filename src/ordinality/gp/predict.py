@@ -35,10 +35,10 @@ from scipy.special import ndtr, ndtri, softmax
 from scipy.stats import qmc
 
 from .._compile import loop
-from .design import Combinations, Design
+from .design import Combinations, Design, Labels
 from .likelihoods import Ordinal
 from .posterior.choose import prior_of
-from .posterior.contrasts import ContrastsPosterior, Labels
+from .posterior.contrasts import ContrastsPosterior
 from .posterior.observations import ObservationsPosterior
 from .posterior.one_vs_rest import OneVsRestPosterior
 from .site_loop import Approximation

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinality.gp.design import Direct
-from ordinality.gp.posterior.contrasts import Labels
+from ordinality.gp.design import Direct, Labels
 
 from .contents import (
     Layout,

@@ -35,12 +35,11 @@ _PLACES = """
     estimators.preference_svm: PreferenceSVM
     estimators.rounded_regressor: RoundedRegressor
     gp.criteria: LabelObjective Objective ObjectiveValue
-    gp.design: Combinations Direct
+    gp.design: Combinations Direct Labels
     gp.hyperpriors: Hyperprior
     gp.least_squares: LeastSquares Score
     gp.likelihoods: Jet Ordinal Several Symmetric
     gp.optimise: Fit
-    gp.posterior.contrasts: Labels
     gp.posterior.observations: Factor Predictor
     gp.predict: LabelPredictor LatentPredictor Piece=_Piece
     gp.site_loop: Approximation

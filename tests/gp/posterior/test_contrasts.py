@@ -7,10 +7,10 @@ import pytest
 
 from ordinality.gp import ep as ep_module
 from ordinality.gp.criteria import ENGINES, LabelObjective
-from ordinality.gp.design import Differences
+from ordinality.gp.design import Differences, Labels
 from ordinality.gp.likelihoods import Symmetric
 from ordinality.gp.posterior import contrasts, one_vs_rest
-from ordinality.gp.posterior.contrasts import Labels, contrast_basis
+from ordinality.gp.posterior.contrasts import contrast_basis
 from ordinality.gp.predict import LabelPredictor
 from ordinality.kernels import Gaussian, Linear
 

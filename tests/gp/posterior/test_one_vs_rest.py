@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from ordinality import LabelRankingGP
+from ordinality.gp.design import Labels
 from ordinality.gp.posterior import one_vs_rest
 from ordinality.gp.posterior.choose import prior_of
-from ordinality.gp.posterior.contrasts import Contrasts, ContrastsPosterior, Labels
+from ordinality.gp.posterior.contrasts import Contrasts, ContrastsPosterior
 from ordinality.gp.posterior.observations import Observations
 from ordinality.gp.posterior.one_vs_rest import OneVsRest, OneVsRestPosterior
 from ordinality.kernels import Gaussian

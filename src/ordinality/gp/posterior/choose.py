@@ -11,8 +11,8 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..design import Combinations, Design
-from .contrasts import Contrasts, Labels
+from ..design import Combinations, Design, Labels
+from .contrasts import Contrasts
 from .observations import Observations
 from .one_vs_rest import OneVsRest
 from .precision import Precision

@@ -34,7 +34,8 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from ..._compile import loop
-from .contrasts import Contrasts, ContrastsPosterior, Labels
+from ..design import Labels
+from .contrasts import Contrasts, ContrastsPosterior
 from .observations import Factor, factorise
 from .precision import mirrored
 
