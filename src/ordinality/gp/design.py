@@ -4,7 +4,7 @@ Observation ``i`` sees ``h_i = a_i' g`` of a latent vector ``g ~ N(0, K)``; the 
 make the design A. Ordinal regression sees latent values one by one (`Direct`), a comparison
 sees the difference of two (`Differences`). Both are weighted sums of a few latent values
 (`Combinations`), as are ratings and comparisons together, or differences of labels in a
-contrast basis.
+contrast basis. `Labels` are differences of several latent functions at one input.
 
 The engines never look at rows: `ordinality.gp.posterior.choose` turns a design and K into the
 prior of h.
@@ -145,10 +145,10 @@ class Differences(Combinations):
 
 
 class Labels(Differences):
-    """Each observation sees how far one label lies above another at one input.
+    """Row k, a preference between labels, sees ``f_first(x_at) - f_second(x_at)``.
 
-    As a `Differences` it looks at the stacked vector of all labels, n L long; its covariance
-    and pullback are those of the n x n kernel matrix that the labels share.
+    As a `Differences` it sees the stacked vector of all labels, n L long; its covariance and
+    pullback are those of the n x n kernel matrix that the labels share.
     """
 
     def __init__(
@@ -159,7 +159,6 @@ class Labels(Differences):
         for name, value in {"at": at, "first": first, "second": second, "n": n, "L": L}.items():
             object.__setattr__(self, name, value)
 
-    # Observation k sees ``f_first(x_at) - f_second(x_at)``.
     at: np.ndarray  # (m,), input of each
     first: np.ndarray  # (m,), the two labels, 0..L-1
     second: np.ndarray

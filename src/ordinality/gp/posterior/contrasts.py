@@ -1,4 +1,4 @@
-"""Preferences between labels: several latent functions of one input, under one kernel.
+"""The posterior of label preferences, by contrasts of the labels.
 
 Each of L labels has a latent function of its own, all with the same kernel, and an observation
 sees the difference of two labels at one input. Stacked label by label the latent vector has
