@@ -3,7 +3,7 @@
 Every site is refreshed at once from its cavity. For log-concave likelihoods the new precisions
 are non-negative and at most ``likelihood.max_precision``, so the posterior stays proper without
 a safeguard. Given the cavity *variances*, one parallel update is a Newton step for the means,
-so the means are iterated with the factor at hand (cheap) before the next factorisation
+so the means are iterated with the old factor (cheap) before the next factorisation
 (expensive).
 
 On rare problems parallel updates cycle. There sites are refreshed one after another, each

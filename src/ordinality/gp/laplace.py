@@ -31,7 +31,7 @@ __all__ = ["excess", "is_credible", "laplace"]
 _MOST_EXCESS = 0.1
 
 # After a Newton step the next decrement is the square of the last; after a step with an old
-# factor only a fraction of it. The tolerance is tightened by this much to make up.
+# factor only a fraction of it. There the tolerance is tightened by this much.
 _LINEAR = 1e-4
 _WORTH = 300  # rows of a factor from which a step with an old one is much cheaper
 
@@ -66,7 +66,7 @@ def laplace(
         point, full_step, decrement = _newton(target, point, posterior)
         # Even if it was refused: a step this small has met the rounding of the objective.
         converged = decrement < tol
-        if point is before:  # no part of the step is an improvement, nor will it be next time
+        if point is before:  # no part of the step is an improvement; none will be next time
             break
         if full_step and not converged and target.prior.effort >= _WORTH:
             point, decrement = _old_factor_steps(
@@ -145,7 +145,7 @@ def _search(
 def _old_factor_steps(
     target: _LogPosterior, point: _Point, posterior: Posterior, decrement: float, enough: float
 ) -> tuple[_Point, float]:
-    """Steps with the factor at hand, each a tenth of the price of a new one, while they pay."""
+    """Steps with the old factor, each a tenth of the price of a new one, while they pay."""
     while decrement >= enough:
         d_f, d_alpha = posterior.moments(point.jet.d1 - point.alpha)
         new_decrement = max(float((point.jet.d1 - point.alpha) @ d_f), 0.0)

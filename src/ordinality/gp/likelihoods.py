@@ -41,7 +41,7 @@ from . import quadrature
 __all__ = ["Jet", "Likelihood", "Ordinal", "Several", "Symmetric"]
 
 _LINKS = {"probit": PROBIT, "logit": LOGIT}
-#: Bounds of the search for each kind of parameter: logarithms, but for the first threshold.
+#: Bounds of the search for each kind of parameter: logarithms, except for the first threshold.
 _BOXES = {
     "noise": (-7.0, 3.0),
     "comparison_noise": (-7.0, 3.0),

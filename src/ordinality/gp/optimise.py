@@ -253,7 +253,7 @@ def _grown(
     """Hessian on more rows: that of the data grows with their number, the prior's stays.
 
     Not so along the gauge: a shift or a stretch of the latent function that thresholds and
-    noise make up for is seen by its prior alone, so that more rows tell little more about it.
+    noise compensate is seen by its prior alone, so that more rows say little about it.
     """
     prior = np.zeros(len(hessian)) if coarse.prior is None else coarse.prior.sd**-2.0
     data, ratio = -hessian - np.diag(prior), fine.weights.sum() / coarse.weights.sum()

@@ -194,7 +194,7 @@ def _by_luce(mean: np.ndarray, covariance: np.ndarray, scale: float) -> np.ndarr
     values, axes = np.linalg.eigh(covariance)
     e = ndtri(_points(mean.shape[1], _LUCE_POINTS))
     spread = axes * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-    each = zip(mean, spread, strict=True)  # one by one, for there are many points
+    each = zip(mean, spread, strict=True)  # one by one, to save memory
     return np.array([softmax((m + e @ A.T) / scale, axis=1).mean(axis=0) for m, A in each])
 
 

@@ -2,7 +2,7 @@
 
 In a multiclass problem all comparisons at an input are of one label c, its class. The Laplacian
 of its labels is then that of a star graph. With tau the precisions of the other labels and t
-their sum, it is diagonal but for two products:
+their sum, it is diagonal except for two products:
 
     Lambda_i = D_i - u v' - v u' = D_i + b b' - p p',    D_i = diag(tau, and t at c),
     u = sqrt(t) e_c,   v = tau / sqrt(t),   b = (u - v) / sqrt(2),   p = (u + v) / sqrt(2).

@@ -47,10 +47,10 @@ class Precision:
     def of(cls, design: Combinations, K: np.ndarray, precision: float = 0.0) -> Self | None:
         """Invert K; None if that, or sites of such ``precision``, cost too many digits."""
         norm = float(np.max(np.sum(np.abs(K), axis=0)))
-        if not precision * norm < _SHARP:  # nor if it is not a number
+        if not precision * norm < _SHARP:  # so written for NaN
             return None
         factor = scratch(len(K), "whitening")
-        factor[...] = K.T  # by columns, as LAPACK wants it
+        factor[...] = K.T  # by columns, for LAPACK
         factor, info = lapack.dpotrf(factor, clean=0, overwrite_a=1)
         if info or lapack.dpocon(factor, norm)[0] < _CONDITION:
             return None
