@@ -314,7 +314,7 @@ def test_lbfgs_stays_in_its_box_and_hands_on_the_best_start():
 
 
 def pit(theta):
-    """A straight slope, a maximum at a ratio near 9.6, and beyond it a plateau with wrong gradients.
+    """A straight slope, a maximum at a ratio near 9.6, then a plateau with wrong gradients.
 
     As the evidence of a linear kernel, it depends on the ratio of variance and noise alone.
     """
