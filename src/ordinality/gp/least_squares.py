@@ -35,23 +35,12 @@ from .hyperpriors import Hyperprior
 from .likelihoods import Ordinal
 from .posterior.observations import Predictor, factorise
 
-__all__ = ["LeastSquares", "LeftOut", "Score"]
+__all__ = ["LeastSquares", "Score"]
 
 # Below exp(-4.5) = 1/90 of a rank the noise no longer matters to a probability, and without it
 # the regression could not be factorised.
 _NOISE_BOX = (-4.5, 3.0)
 _PANEL = 128  # columns at a time: they stay in the cache between being made and multiplied
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """Moments of every rank given the others, and how they move with Q and with the noise."""
-
-    mean: np.ndarray  # (n,)
-    var: np.ndarray  # (n,)
-    lever: np.ndarray  # (n,) minus the derivative of mean in (Q t)_i
-    by_diagonal: tuple[np.ndarray, np.ndarray]  # derivatives of mean and var in Q_ii
-    by_noise: tuple[np.ndarray, np.ndarray] | None  # in noise^2, Q held; None: they are zero
 
 
 @dataclass(frozen=True)
@@ -143,7 +132,7 @@ class LeastSquares:
         inverse, _ = lapack.dlauum(factor.inverted().upper, overwrite_c=1)  # Q = sq B^-1 sq
         solution = sq * blas.dsymv(1.0, inverse, sq * t)
         diagonal = sq**2 * np.diagonal(inverse)
-        out = _left_out(t, w, solution, diagonal, noise**2)
+        out = _left_out_moments(t, w, solution, diagonal, noise**2)
         mean = out.mean + self.centre
         jet = likelihood.log_expected(self.y, mean, out.var)
         value = float(w @ jet.value)
@@ -177,9 +166,20 @@ class LeastSquares:
         return Predictor.from_sites(kernel(self.X), tau, tau * (self.y - self.centre))
 
 
-def _left_out(
+@dataclass(frozen=True)
+class _LeaveOneOut:
+    """Moments of every rank given the others, and how they move with Q and with the noise."""
+
+    mean: np.ndarray  # (n,)
+    var: np.ndarray  # (n,)
+    lever: np.ndarray  # (n,) minus the derivative of mean in (Q t)_i
+    by_diagonal: tuple[np.ndarray, np.ndarray]  # derivatives of mean and var in Q_ii
+    by_noise: tuple[np.ndarray, np.ndarray] | None  # in noise^2, Q held; None: they are zero
+
+
+def _left_out_moments(
     t: np.ndarray, w: np.ndarray, solution: np.ndarray, diagonal: np.ndarray, noise2: float
-) -> LeftOut:
+) -> _LeaveOneOut:
     """Eqs. 12 and 13, with one of ``w`` copies left out; less than one copy goes whole.
 
     By Woodbury's identity one copy has ``Q_ii / w^2 + (1 - 1/w) / noise^2`` on the diagonal
@@ -188,13 +188,13 @@ def _left_out(
     if np.all(w == 1.0):
         var = 1.0 / diagonal
         by_diagonal = var**2 * solution, -(var**2)
-        return LeftOut(t - var * solution, var, var, by_diagonal, None)
+        return _LeaveOneOut(t - var * solution, var, var, by_diagonal, None)
     copies, stay = np.maximum(w, 1.0), 1.0 - 1.0 / w
     more, less = np.maximum(stay, 0.0), np.minimum(stay, 0.0)
     pooled = 1.0 / (diagonal / copies**2 + more / noise2)
     lever = pooled / copies
     d_noise = more * (pooled / noise2) ** 2
-    return LeftOut(
+    return _LeaveOneOut(
         mean=t - lever * solution,
         var=pooled + less * noise2,
         lever=lever,
