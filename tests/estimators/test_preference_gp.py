@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 
 from ordinality import PreferenceGP
 from ordinality.estimators import preference_gp
-from ordinality.gp.criteria import ENGINES, Problem
+from ordinality.gp.criteria import ENGINES, Objective
 from ordinality.kernels import Gaussian, Linear
 
 N, M = 25, 160
@@ -210,7 +210,7 @@ def test_evidence_at_the_fit_is_stationary_and_its_gradient_exact(draw_study):
 
 def test_a_search_begins_on_few_items_and_what_was_said_of_them(study, fitted):
     problem = fitted.fit_.problem
-    assert type(problem) is Problem  # what is kept knows nothing of the search
+    assert type(problem) is Objective  # what is kept knows nothing of the search
     searched = preference_gp._AmongItems.of(problem)
     few, more = searched.subset(np.arange(20)), searched.subset(np.arange(60))
     assert (len(few.y), len(more.y)) == (20, 60)

@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..gp.criteria import ENGINES, LabelProblem
+from ..gp.criteria import ENGINES, LabelObjective
+from ..gp.design import Labels
 from ..gp.likelihoods import Symmetric
 from ..gp.optimise import Fit
-from ..gp.posterior.contrasts import Labels
-from ..gp.predict import LabelPredictor, favourites
+from ..gp.predict import LabelPredictor, choice_probabilities
 from ..kernels.base import Kernel
 from ..kernels.foreign import translate
 from ..kernels.stationary import Gaussian
@@ -103,7 +103,7 @@ class LabelRankingModel(LabelRanker, Learner, BaseEstimator):
         finite: Any = "allow-nan" if self._inputs() == "ratings" else True
         return validate_data(self, X, dtype=np.float64, ensure_all_finite=finite, reset=reset)
 
-    def _problem(self, X: np.ndarray, edges: Edges, weights: np.ndarray) -> LabelProblem:
+    def _problem(self, X: np.ndarray, edges: Edges, weights: np.ndarray) -> LabelObjective:
         """Rows of which nothing was said stay out."""
         n, d = X.shape
         kernel: Kernel = (
@@ -125,7 +125,7 @@ class LabelRankingModel(LabelRanker, Learner, BaseEstimator):
         kernel.check(Z.shape[1])
         likelihood = self._likelihood()
         level = np.where(edges.tied, 1, likelihood.n_levels - 1)
-        problem = LabelProblem(
+        problem = LabelObjective(
             Z, level, weights[order][edges.at], kernel.prepared(Z), likelihood,
             engine=self.inference, tol=self.tol, max_iter=self.max_iter, design=design,
         )  # fmt: skip
@@ -137,7 +137,7 @@ class LabelRankingModel(LabelRanker, Learner, BaseEstimator):
         steps = [0.5 * noise] * self.ties
         return Symmetric.of(steps, ties=self.ties, sigma=noise, link=self.link)
 
-    def _is_large(self, problem: LabelProblem) -> bool:
+    def _is_large(self, problem: LabelObjective) -> bool:
         """Whether a share of the rows is much cheaper than all of them."""
         side = min(len(problem.y), len(problem.X) * (len(self.classes_) - 1))
         return side > _LARGE and problem.kernel.inputs != "gram"
@@ -418,7 +418,7 @@ class LabelRankingGP(LabelRankingModel):
             prior = self.kernel_.diag(Z)[:, None, None] * np.eye(L)
             covariance = prior - self.predictor_.explained(cross)
             mean = self.predictor_.mean(cross)
-            proba[batch] = favourites(mean, covariance, self.fit_.likelihood)
+            proba[batch] = choice_probabilities(mean, covariance, self.fit_.likelihood)
         return proba
 
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:

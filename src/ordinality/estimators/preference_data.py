@@ -12,7 +12,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array
 
 from .. import levels as _levels
-from ..gp.design import Rows
+from ..gp.design import Combinations
 from ..gp.likelihoods import Likelihood, Ordinal, Several, Symmetric
 from ..kernels.base import Kernel
 from .base_gp import Scaling
@@ -87,13 +87,13 @@ class Answers:
         """Numbers of the items of which anything was said, ascending."""
         return np.unique(self.items[self.items >= 0])
 
-    def design(self) -> Rows:
+    def design(self) -> Combinations:
         """What each statement sees of the utilities of `seen`."""
         seen = self.seen()
         rated = self.items[:, 1] < 0
         index = np.searchsorted(seen, np.where(self.items < 0, seen[:1], self.items))
         value = np.column_stack([np.ones(len(rated)), np.where(rated, 0.0, -1.0)])
-        return Rows(index, value, len(seen))
+        return Combinations(index, value, len(seen))
 
     def carried(self, start: np.ndarray, before: Answers) -> np.ndarray:
         """The state of an engine for statements ``before``, for these; zero for new ones.

@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from ..gp.criteria import ENGINES, Problem
-from ..gp.design import Rows
+from ..gp.criteria import ENGINES, Objective
+from ..gp.design import Combinations
 from ..gp.likelihoods import Likelihood, Ordinal, Several, Symmetric
 from ..gp.optimise import Fit
-from ..gp.predict import LatentPredictor, favourites
+from ..gp.predict import LatentPredictor, choice_probabilities
 from ..kernels.base import Kernel
 from ..kernels.foreign import translate
 from ..kernels.items import PerItem
@@ -58,7 +58,7 @@ class Utility(NamedTuple):
     std: np.ndarray
 
 
-class _AmongItems(Problem):
+class _AmongItems(Objective):
     """A problem whose subsets hold what was said about some of the items among themselves.
 
     A share of all answers would see almost all of the items, at almost the full price, and each
@@ -66,13 +66,13 @@ class _AmongItems(Problem):
     """
 
     @classmethod
-    def of(cls, problem: Problem) -> _AmongItems:
+    def of(cls, problem: Objective) -> _AmongItems:
         return cls(**{field.name: getattr(problem, field.name) for field in fields(problem)})
 
-    def subset(self, index: np.ndarray) -> Problem:
+    def subset(self, index: np.ndarray) -> Objective:
         """As many observations as ``index`` has, of as few items as a fixed shuffle allows."""
         design = self.design
-        assert isinstance(design, Rows)
+        assert isinstance(design, Combinations)
         turn = np.random.default_rng(0).permutation(design.size)
         last = np.max(np.where(design.value != 0, turn[design.index], 0), axis=1)
         return super().subset(np.sort(np.argsort(last, kind="stable")[: len(index)]))
@@ -188,7 +188,7 @@ class PreferenceModel(Learner, ClassifierMixin, BaseEstimator):
             mean, covariance = self._together(asked[rows.ravel()], known)
             each = np.arange(rows.size).reshape(rows.shape)
             blocks = covariance[each[:, :, None], each[:, None, :]]
-            found = [w * favourites(mean[each], blocks, part) for w, part in judges]
+            found = [w * choice_probabilities(mean[each], blocks, part) for w, part in judges]
             proba[rows] = np.sum(found, axis=0)
         return proba
 
@@ -249,30 +249,30 @@ class PreferenceModel(Learner, ClassifierMixin, BaseEstimator):
         kernel = kernel.prepared(inputs[:, :-1] if self._catalogue.numbered else inputs)
         return PerItem(kernel, _OWN) if self.item_effects else kernel
 
-    def _problem(self) -> Problem:
+    def _problem(self) -> Objective:
         a = self._answers
         likelihood = self._panel.likelihood(self, a.part, a.level, a.weight)
         problem = self._stated(a, self._kernel_to_learn(), likelihood)
         return replace(problem, prior=self._prior(problem))
 
-    def _stated(self, a: Answers, kernel: Kernel, likelihood: Likelihood) -> Problem:
+    def _stated(self, a: Answers, kernel: Kernel, likelihood: Likelihood) -> Objective:
         """What answers say about a model."""
         seen = a.seen()
         if isinstance(likelihood, Several):
             likelihood = replace(likelihood, kind=a.part)
-        return Problem(
+        return Objective(
             self._catalogue.inputs(seen, seen), a.level, a.weight, kernel, likelihood,
             engine=self.inference, tol=self.tol, max_iter=self.max_iter, design=a.design(),
         )  # fmt: skip
 
-    def _learn(self, problem: Problem, coarse_to_fine: bool) -> Fit[Problem]:
+    def _learn(self, problem: Objective, coarse_to_fine: bool) -> Fit[Objective]:
         return replace(super()._learn(_AmongItems.of(problem), coarse_to_fine), problem=problem)
 
-    def _is_large(self, problem: Problem) -> bool:
+    def _is_large(self, problem: Objective) -> bool:
         """Whether subsets of the answers are much cheaper than all of them."""
         return problem.effort > _LARGE and not self._catalogue.gram
 
-    def _settle(self, fit: Fit[Problem]) -> None:
+    def _settle(self, fit: Fit[Objective]) -> None:
         """Keep what was found, and what predicts."""
         self.fit_ = fit
         problem, a = fit.problem, fit.best.approximation

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinality.gp.design import Direct
-from ordinality.gp.posterior.contrasts import Labels
+from ordinality.gp.design import Direct, Labels
 
 from .contents import (
     ROUNDING,
@@ -167,15 +166,15 @@ _PROBLEM: Layout = {
     "prior": optional(part("Hyperprior", t="t")),
     "tol": _POSITIVE,
     "max_iter": count(low=1),
-    "design": part("Direct", "Labels", "Rows", m="m"),
+    "design": part("Direct", "Labels", "Combinations", m="m"),
     "also": _sees,
 }
 _SITES = floats("m", infinite=True)
 _PROCESSES: dict[str, Layout] = {
-    "Problem": _PROBLEM,
-    "LabelProblem": _PROBLEM,
+    "Objective": _PROBLEM,
+    "LabelObjective": _PROBLEM,
     "Direct": {},
-    "Rows": {
+    "Combinations": {
         "size": count(low=1),
         "index": ints("m", "w", low=0),
         "value": floats("m", "w"),
@@ -206,7 +205,7 @@ _PROCESSES: dict[str, Layout] = {
         "converged": flag,
         "residual": _VALUE,
     },
-    "Evaluation": {
+    "ObjectiveValue": {
         "theta": floats("t"), "value": _VALUE, "gradient": floats("t", nan=True, infinite=True),
         "criterion": _VALUE, "approximation": part("Approximation", m="m"), "credible": flag,
     },
@@ -226,10 +225,13 @@ _PROCESSES: dict[str, Layout] = {
         "criterion": _VALUE, "mean": floats("m"), "var": floats("m"), "start": choice(None),
     },
     "Fit": {
-        "problem": part("LabelProblem", "LeastSquares", "Problem", n="n", p="p", m="m", t="t"),
-        "best": part("Evaluation", "Score", m="m", t="t"),
+        "problem": part("LabelObjective", "LeastSquares", "Objective", n="n", p="p", m="m",
+                        t="t"),
+        "best": part("ObjectiveValue", "Score", m="m", t="t"),
         "n_evaluations": count(),
         "path": anything,
+        "kernel?": forget,
+        "likelihood?": forget,
         "converged": flag,
         "also": lambda fit: len(fit.best.theta) == len(fit.problem.theta) and _settled(fit),
     },
