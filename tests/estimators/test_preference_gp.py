@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 from ordinality import PreferenceGP
 from ordinality.estimators import preference_gp
 from ordinality.gp.criteria import ENGINES, Problem
-from ordinality.kernels import Gaussian, Linear
+from ordinality.kernels import Gaussian, Linear, Precomputed
 
 N, M = 25, 160
 
@@ -60,6 +60,17 @@ def test_the_joint_posterior_is_that_of_utilities_and_of_answers(fitted):
     width = 2 * fitted.noise_**2 + their[0, 0] + their[1, 1] - 2 * their[0, 1]
     assert fitted.predict_proba([[7, 2]])[0, 1] == pytest.approx(
         norm.cdf((some[0] - some[1]) / np.sqrt(width)), abs=1e-12
+    )
+
+
+def test_a_scaled_precomputed_kernel_scales_the_variance_of_differences(study):
+    gram = Gaussian(1.5)(study.X)
+    model = PreferenceGP(gram, 3.0 * Precomputed(), optimizer=None)
+    model.fit(study.pairs[:M], study.answers[:M])
+    same = PreferenceGP(3.0 * gram, "precomputed", optimizer=None)
+    same.fit(study.pairs[:M], study.answers[:M])
+    np.testing.assert_allclose(
+        model.predict_proba(study.pairs), same.predict_proba(study.pairs), rtol=0, atol=1e-9
     )
 
 

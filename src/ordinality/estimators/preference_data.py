@@ -247,10 +247,10 @@ class Catalogue:
 
     def differences(self, kernel: Kernel, which: np.ndarray, place: np.ndarray) -> np.ndarray:
         """Prior variances of differences between items ``which[place]``, shape (m,)."""
-        own = self.variances(kernel, which)[place].sum(axis=1)
         if self.gram:
-            left, right = which[place].T
-            return own - 2.0 * self.X[left, right]
+            K = self.covariance(kernel, which)
+            return np.diagonal(K)[place].sum(axis=1) - 2.0 * K[place[:, 0], place[:, 1]]
+        own = self.variances(kernel, which)[place].sum(axis=1)
         return own - 2.0 * paired(kernel, self.inputs(which, which), place)
 
 
