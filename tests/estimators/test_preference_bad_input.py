@@ -28,7 +28,7 @@ def refused(message, error=ValueError):
         ([[np.nan, 1]], "name item nan"),
         ([["a", "b"]], "must hold item numbers.*'a'.*look names up first"),
         ([[0, 1], [2, 2]], "row 1 of pairs compares item 2 with itself.*drop such rows"),
-        (np.empty((0, 2)), "no pairs and no ratings: nothing to learn from"),
+        (np.empty((0, 2)), "no pairs and no ratings, .*; pass at least one"),
     ],
     ids=[
         "flat",
@@ -72,7 +72,7 @@ def test_answers_that_are_none_are_refused(answers, settings, message):
 @pytest.mark.parametrize(
     ("items", "settings", "message"),
     [
-        (0, {}, "items=0 is a count of items; wanted 1 or more"),
+        (0, {}, "items=0 is a number of items; pass 1 or more"),
         (X[:, 0], {}, "Expected 2D array, got 1D"),
         (X * np.nan, {}, "items contains NaN"),
         (6, {"kernel": Gaussian()}, "needs features, but items=6 has none"),
@@ -91,15 +91,15 @@ def test_items_and_settings_that_make_no_model_are_refused(items, settings, mess
         PreferenceGP(items, **settings).fit(PAIRS, ANSWERS)
 
 
-def test_nothing_at_all_does_not_say_how_many_items_there_are():
-    with refused("nothing says how many items"):
+def test_nothing_at_all_is_refused_also_if_items_are_not_given():
+    with refused("no pairs and no ratings"):
         PreferenceGP().fit(np.empty((0, 2)))
 
 
 @pytest.mark.parametrize(
     ("ratings", "message"),
     [
-        ([1, 2, 3], r"must be a pair \(items, levels\)"),
+        ([1, 2, 3], r"ratings is a list; wanted a pair \(items, levels\)"),
         (([0, 1], [1]), "2 items and 1 levels"),
         (([], []), "0 items and 0 levels"),
         (([0, 9], [1, 2]), "ratings name item 9"),
@@ -124,13 +124,13 @@ def test_judges_are_named_for_every_answer_or_for_none():
     with refused(r"judges has shape \(5,\), but there are 6 pairs"):
         PreferenceGP(X).fit(PAIRS, ANSWERS, judges=judges[:5])
     model = PreferenceGP(X).fit(PAIRS, ANSWERS, judges=judges)
-    with refused("judges must be named either for all answers"):
+    with refused("judges are named in only one of fit and update; name them in both"):
         model.update(PAIRS, ANSWERS)
-    with refused("there is no judge 'c'; the model was fitted to \\['a', 'b'\\]"):
+    with refused("there is no judge 'c'; the model was fitted to the judges \\['a', 'b'\\]"):
         model.update(PAIRS[:1], judges=["c"])
     with refused("there is no judge 'c'"):
         model.predict_proba(PAIRS, judge="c")
-    with refused("fitted to one, unnamed"):
+    with refused("there is no judge 'a'; the model was fitted to answers without judges"):
         PreferenceGP(X).fit(PAIRS, ANSWERS).predict_proba(PAIRS, judge="a")
 
 
@@ -140,7 +140,9 @@ def test_features_of_new_items_must_be_like_those_of_the_old():
         model.utility(np.ones((2, 3)))
     with refused("X_left has 2 rows and X_right 3"):
         model.predict_pairs(X[:2], X[:3])
-    with refused("items of this model were given without"):
+    with refused(
+        "items of this model have none; ask about items of the model by their numbers"
+    ):
         PreferenceGP(6).fit(PAIRS, ANSWERS).utility(X)
     with refused(r"fitted without ratings; pass ratings=\(items, levels\)"):
         model.predict_ratings()

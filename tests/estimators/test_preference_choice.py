@@ -86,7 +86,7 @@ def test_a_judge_without_noise_chooses_more_surely(study):
         (
             [["bus", 1.0], ["car", 2.0]],
             None,
-            "no number.*'bus'.*encode words as the items were",
+            "not numbers .*'bus'.*encode words as the items were",
         ),
         ([0, 1, 2], [1, 1], "cases has 2 labels for 3 alternatives; wanted one for each"),
     ],

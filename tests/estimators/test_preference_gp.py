@@ -222,7 +222,7 @@ def test_evidence_at_the_fit_is_stationary_and_its_gradient_exact(draw_study):
 def test_a_search_begins_on_few_items_and_what_was_said_of_them(study, fitted):
     problem = fitted.fit_.problem
     assert type(problem) is Problem  # what is kept knows nothing of the search
-    searched = preference_gp._AmongItems.of(problem)
+    searched = preference_gp._ItemSubsets(**vars(problem))
     few, more = searched.subset(np.arange(20)), searched.subset(np.arange(60))
     assert (len(few.y), len(more.y)) == (20, 60)
     # As many answers drawn at random would see nearly all of the items.

@@ -13,8 +13,7 @@ from ..svm.kernel_rows import kernel_rows
 from ..svm.pairs import PairRows
 from .base_svm import ComparisonMachine, chosen
 from .fitting import atomic, check_weights
-from .label_graphs import places
-from .preference_data import Answers, Catalogue, check_pairs, grades_of
+from .preference_data import Answers, Items, answer_levels, check_pairs, encode_answers
 
 __all__ = ["PreferenceSVM"]
 
@@ -115,14 +114,14 @@ class PreferenceSVM(ComparisonMachine):
         self : object
         """
         self._check_parameters()
-        inputs, checked = chosen(self.kernel).inputs, check_pairs(pairs, None)
-        if not len(checked):
+        pairs = check_pairs(pairs)
+        if not len(pairs):
             raise ValueError("there are no pairs to learn from; pass at least one comparison.")
-        self._catalogue = Catalogue.of(
-            self.items, inputs, self.standardize, False, int(checked.max())
-        )
-        pairs = check_pairs(pairs, len(self._catalogue))
-        levels = grades_of(answers, len(pairs), 1, False)
+        inputs = chosen(self.kernel).inputs
+        self._items = Items.of(self.items, pairs, inputs, self.standardize, numbered=False)
+        self.classes_, self.n_features_in_ = answer_levels(1, ties=False), 2
+        pairs = check_pairs(pairs, len(self._items))
+        levels = encode_answers(answers, len(pairs), self.classes_)
         weights = check_weights(sample_weight, len(pairs))
         said = Answers.of(np.zeros(len(pairs), dtype=int), pairs, levels, weights, 2)
         winners = np.where(said.level == 1, *said.items.T)
@@ -131,7 +130,6 @@ class PreferenceSVM(ComparisonMachine):
         rows = kernel_rows(self._kernel, self._X(), self._cache_bytes())
         pair_rows = PairRows(rows, winners, losers)
         found = self._solve(said.weight, pair_rows)
-        self.classes_, self.n_features_in_ = np.array([-1, 1]), 2
         self.dual_coef_ = pair_rows.gathered(found.beta)
         self._scores = rows.times(self.dual_coef_)
         return self
@@ -152,17 +150,17 @@ class PreferenceSVM(ComparisonMachine):
         check_is_fitted(self)
         if X is None:
             return self._scores.copy()
-        width = self._catalogue.n_features
+        width = self._items.n_features
         if not width:
             raise ValueError("the items have no features, so nothing is known of new ones.")
         X = check_array(X, dtype=np.float64, input_name="X")
         if X.shape[1] != width:
             raise ValueError(f"X has {X.shape[1]} columns, but items have {width}.")
-        if self._catalogue.gram:
+        if self._items.gram:
             return X @ self.dual_coef_
         known, utility = np.flatnonzero(self.dual_coef_), np.zeros(len(X))
         for batch in gen_batches(len(X), _BATCH):
-            cross = self._kernel(self._catalogue.scaling(X[batch]), self._catalogue.X[known])
+            cross = self._kernel(self._items.scaling(X[batch]), self._items.X[known])
             utility[batch] = cross @ self.dual_coef_[known]
         return utility
 
@@ -178,7 +176,8 @@ class PreferenceSVM(ComparisonMachine):
         -------
         rank : ndarray of int
         """
-        return places(self.utility(X)[None])[0]
+        order = np.argsort(-self.utility(X), kind="stable")
+        return 1 + np.argsort(order)
 
     def decision_function(self, pairs: Any) -> np.ndarray:
         """Utility of the first item of each pair beyond that of the second.
@@ -192,7 +191,7 @@ class PreferenceSVM(ComparisonMachine):
         difference : ndarray of shape (m,)
         """
         check_is_fitted(self)
-        first, second = check_pairs(pairs, len(self._catalogue)).T
+        first, second = check_pairs(pairs, len(self._items)).T
         return self._scores[first] - self._scores[second]
 
     def predict(self, pairs: Any) -> np.ndarray:
@@ -223,19 +222,19 @@ class PreferenceSVM(ComparisonMachine):
         score : float
         """
         predicted = self.predict(pairs)
-        truth = self.classes_[grades_of(answers, len(predicted), 1, False)]
+        truth = self.classes_[encode_answers(answers, len(predicted), self.classes_)]
         weights = check_weights(sample_weight, len(predicted))
         return float(np.average(predicted == truth, weights=weights))
 
     def _X(self) -> np.ndarray:
-        X = self._catalogue.X
+        X = self._items.X
         return X if X.shape[1] else np.arange(len(X), dtype=float)[:, None]
 
     def _items_kernel(self) -> Any:
         X = self._X()
-        if not self._catalogue.n_features:
+        if not self._items.n_features:
             return Function(_alike)
-        if self._catalogue.gram:
+        if self._items.gram:
             chosen(self.kernel)(X)  # refuses what is no such matrix
         return self._kernel_of(X, np.ones(len(X)))
 
