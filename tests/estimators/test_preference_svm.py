@@ -295,10 +295,16 @@ def test_copies_of_a_ranking_model_predict_the_same(rankings, copier):
         (np.ones((60, 4)), "Y states no preference"),
         (np.ones((60, 1)), "fewer than two labels"),
         (np.ones((59, 4)), "Y has 59 rows and X has 60"),
-        (np.full((60, 2), "first"), "Y must hold ranks"),
+        (np.full((60, 2), "first"), "not numbers; pass ranks"),
     ],
     ids=["ties", "one", "short", "text"],
 )
 def test_rankings_that_say_nothing_are_refused(rankings, Y, message):
     with pytest.raises(ValueError, match=message):
         LabelRankingSVM().fit(rankings[0], Y)
+
+
+def test_a_ranking_without_preferences_cannot_be_scored(rankings):
+    X, Y = rankings
+    with pytest.raises(ValueError, match="nothing to score"):
+        LabelRankingSVM().fit(X, Y).score(X, np.ones_like(Y))

@@ -1,4 +1,10 @@
-"""Rankings of labels by Gaussian processes: the estimator."""
+"""Gaussian processes for label ranking: a utility for each label, a function of the input.
+
+Rankings, classes, levels and lists of pairs are all graphs of preferences between labels; each
+edge is an ordinal observation of a difference of two utilities at one input.
+
+Chu & Ghahramani (2005), "Preference learning with Gaussian processes", ICML, section 3.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +33,7 @@ from .fitting import (
     check_weights,
     check_whole,
 )
-from .label_graphs import GRAPHS, Edges, LabelRanker, labels_of, read
+from .label_graphs import GRAPHS, Edges, LabelRanker, edges_to_learn, labels_of
 from .threads import one_pool
 
 __all__ = ["LabelRankingGP"]
@@ -113,11 +119,13 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
     noise_ : float
         Learnt noise of one utility.
     tie_width_ : float
-        How far apart two felt utilities may be and still tie; 0 without ties.
+        How far apart two utilities with noise may be and still tie; 0 without ties.
     relevance_ : ndarray of shape (d,)
         How much each standardised feature matters: 1 / length_scale**2.
     log_evidence_ : float
+        Log marginal likelihood (a lower bound for ``inference="variational"``).
     converged_ : bool
+        Whether both the inference engine and the search for parameters converged.
     n_iter_ : int
         Evaluations of the evidence.
 
@@ -196,22 +204,20 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
 
         Returns
         -------
-        self : object
+        self : LabelRankingGP
+            The fitted model.
         """
         self._check_parameters()
         X = self._validated(X, reset=True)
         weights = check_weights(sample_weight, len(X))
         self.classes_ = labels_of(Y, self.graph, self.labels)
-        edges = read(Y, self.graph, self.classes_, len(X), self.ties)
-        edges = edges.only(weights[edges.at] > 0)
-        if not np.any(~edges.tied):
-            raise ValueError(
-                "Y states no preference: no row puts one label before another, so there is "
-                "nothing to learn from."
-            )
-        problem = self._problem(X, edges, weights)
-        self._settle(self._learn(problem, self._is_large(problem)))
-        self._warn_unless_settled()
+        edges = edges_to_learn(Y, self.graph, self.classes_, weights, self.ties)
+        objective = self._objective(X, edges, weights)
+        # Rows of the matrix to factorise: observations, or contrasts of labels at each input.
+        side = min(len(objective.y), len(objective.X) * (len(self.classes_) - 1))
+        coarse_to_fine = side > _LARGE and objective.kernel.inputs != "gram"
+        self._assign(self._learn(objective, coarse_to_fine))
+        self._warn_unless_converged()
         return self
 
     def scores(self, X: Any) -> np.ndarray:
@@ -239,6 +245,7 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (q, d)
+            Inputs; kernel values with the training rows, (q, n), if the kernel is precomputed.
 
         Returns
         -------
@@ -260,12 +267,12 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
     def predict_top_proba(self, X: Any) -> np.ndarray:
         """Probability that each label is preferred to all others.
 
-        That is, that its utility is felt to be the largest. With ties, the widths of ties play
-        no part.
+        That is, that its utility plus noise is the largest; the widths of ties play no part.
 
         Parameters
         ----------
         X : array-like of shape (q, d)
+            Inputs; kernel values with the training rows, (q, n), if the kernel is precomputed.
 
         Returns
         -------
@@ -285,28 +292,6 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
             proba[batch] = favourites(mean, covariance, self.fit_.likelihood)
         return proba
 
-    def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
-        """Share of the preferences in Y that are predicted rightly.
-
-        Parameters
-        ----------
-        X : array-like of shape (q, d)
-        Y : array-like of shape (q, L) or (q,), or list of q lists of pairs
-            As for `fit`; ties do not count.
-        sample_weight : array-like of shape (q,), default=None
-
-        Returns
-        -------
-        score : float
-        """
-        scores = self.scores(X)
-        edges = read(Y, self.graph, self.classes_, len(scores))
-        weights = check_weights(sample_weight, len(scores))[edges.at]
-        if not np.any(weights > 0):
-            raise ValueError("Y states no preference, so there is nothing to be right about.")
-        right = scores[edges.at, edges.better] > scores[edges.at, edges.worse]
-        return float(np.average(right, weights=weights))
-
     def log_evidence(
         self, theta: Any = None, eval_gradient: bool = False
     ) -> float | tuple[float, np.ndarray]:
@@ -322,7 +307,9 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         Returns
         -------
         value : float
-        gradient : ndarray, only if ``eval_gradient``
+            The log marginal likelihood.
+        gradient : ndarray
+            Its gradient in theta; only if ``eval_gradient``.
         """
         fit, theta = self._at(theta)
         with one_pool(len(fit.problem.y)):
@@ -359,8 +346,8 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         finite: Any = "allow-nan" if self._inputs() == "ratings" else True
         return validate_data(self, X, dtype=np.float64, ensure_all_finite=finite, reset=reset)
 
-    def _problem(self, X: np.ndarray, edges: Edges, weights: np.ndarray) -> LabelProblem:
-        """Rows of which nothing was said stay out."""
+    def _objective(self, X: np.ndarray, edges: Edges, weights: np.ndarray) -> LabelProblem:
+        """Edges, and the model where learning starts; rows without edges are left out."""
         n, d = X.shape
         kernel: Kernel = (
             Gaussian(np.sqrt(d)) if self.kernel is None else translate(self.kernel, d)
@@ -379,32 +366,23 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         self._kept = order[kept]
         Z = X[np.ix_(self._kept, self._kept)] if gram else self._scaling(X[self._kept])
         kernel.check(Z.shape[1])
-        likelihood = self._likelihood()
+        noise = float(self.noise)
+        steps = [0.5 * noise] * self.ties  # a tie is where the noise decides
+        likelihood = Symmetric.of(steps, ties=self.ties, sigma=noise, link=self.link)
         level = np.where(edges.tied, 1, likelihood.n_levels - 1)
-        problem = LabelProblem(
+        objective = LabelProblem(
             Z, level, weights[order][edges.at], kernel.prepared(Z), likelihood,
             engine=self.inference, tol=self.tol, max_iter=self.max_iter, design=design,
         )  # fmt: skip
-        return replace(problem, prior=self._prior(problem))
+        return replace(objective, prior=self._prior(objective))
 
-    def _likelihood(self) -> Symmetric:
-        """Where learning starts: a tie is where the noise decides."""
-        noise = float(self.noise)
-        steps = [0.5 * noise] * self.ties
-        return Symmetric.of(steps, ties=self.ties, sigma=noise, link=self.link)
-
-    def _is_large(self, problem: LabelProblem) -> bool:
-        """Whether a share of the rows is much cheaper than all of them."""
-        side = min(len(problem.y), len(problem.X) * (len(self.classes_) - 1))
-        return side > _LARGE and problem.kernel.inputs != "gram"
-
-    def _settle(self, fit: Fit[Any]) -> None:
-        """Keep what was found, and what predicts."""
+    def _assign(self, fit: Fit[Any]) -> None:
+        """Keep what was learnt, and what predicts."""
         self.fit_, self.kernel_ = fit, fit.kernel
-        problem, a, likelihood = fit.problem, fit.best.approximation, fit.likelihood
-        with one_pool(len(problem.y)):
-            K = self.kernel_(problem.X)
-            self.predictor_ = LabelPredictor.of(problem.design, K, a)
+        objective, a, likelihood = fit.problem, fit.best.approximation, fit.likelihood
+        with one_pool(len(objective.y)):
+            K = self.kernel_(objective.X)
+            self.predictor_ = LabelPredictor.of(objective.design, K, a)
         self.noise_ = float(likelihood.sigma)
         self.tie_width_ = float(likelihood.steps[0]) if self.ties else 0.0
         self.relevance_ = self.kernel_.feature_relevance(self.n_features_in_)
@@ -417,7 +395,7 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         Z = X[:, self._kept] if self.kernel_.inputs == "gram" else self._scaling(X)
         return Z, self.kernel_(Z, self.fit_.problem.X)
 
-    def _warn_unless_settled(self) -> None:
+    def _warn_unless_converged(self) -> None:
         if not self.fit_.best.approximation.converged:
             self._warn_of_unsettled(self.inference, self.tol)
         elif not self.fit_.converged:

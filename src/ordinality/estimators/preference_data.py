@@ -65,10 +65,6 @@ class Items:
     def __len__(self) -> int:
         return len(self.X)
 
-    @property
-    def n_features(self) -> int:
-        return self.X.shape[1]
-
     def inputs(self, which: np.ndarray, seen: np.ndarray) -> np.ndarray:
         """Kernel inputs of some items; covariances are those with the items ``seen``."""
         X = self.X[np.ix_(which, seen)] if self.gram else self.X[which]

@@ -525,7 +525,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
                 "the model was fitted without ratings; pass ratings=(items, levels) to fit."
             )
         mean, std = self.utility(X)
-        return self._likelihoods()[-1].proba(mean, std**2)
+        return _parts(self.fit_.likelihood)[-1].proba(mean, std**2)
 
     def score(self, pairs: Any, answers: Any = None, sample_weight: Any = None) -> float:
         """Share of answers predicted correctly.
@@ -599,7 +599,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         inputs = "features" if self.kernel is None else translate(self.kernel).inputs
         numbered = self.item_effects or np.ndim(self.items) == 0
         items = Items.of(self.items, named, inputs, self.standardize, numbered)
-        if self.kernel is not None and not items.n_features:
+        if self.kernel is not None and not items.X.shape[1]:
             raise ValueError(
                 f"kernel={self.kernel!r} needs features, but items={self.items!r} has none; "
                 "pass a row of features for each item as `items`, or leave the kernel out."
@@ -635,7 +635,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         }  # fmt: skip
 
     def _start_kernel(self, inputs: np.ndarray) -> Kernel:
-        d = self._items.n_features
+        d = self._items.X.shape[1]
         if not d:
             return PerItem(None)
         kernel = Gaussian(np.sqrt(d)) if self.kernel is None else translate(self.kernel, d)
@@ -661,7 +661,8 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
 
     def _assign(self, fit: Fit[Problem]) -> None:
         """Keep what was learnt, and what predicts."""
-        objective, kernel, a = fit.problem, fit.kernel, fit.best.approximation
+        objective, kernel, likelihood = fit.problem, fit.kernel, fit.likelihood
+        a = fit.best.approximation
         assert isinstance(objective.design, Rows)
         with one_pool(len(objective.y)):
             self.predictor_ = LatentPredictor.of(objective.design, kernel(objective.X), a)
@@ -669,8 +670,8 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         by_item = isinstance(kernel, PerItem)
         self.kernel_ = kernel.kernel if by_item else kernel
         self.item_variance_ = kernel.variance if by_item else 0.0
-        self.relevance_ = kernel.feature_relevance(self._items.n_features)
-        parts = self._likelihoods()
+        self.relevance_ = kernel.feature_relevance(self._items.X.shape[1])
+        parts = _parts(likelihood)
         own = [part for part in parts if isinstance(part, Symmetric)]
         noise = np.array([part.sigma for part in own])
         steps = np.array([part.thresholds[part.thresholds > 0] for part in own])
@@ -693,7 +694,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
 
     def _new_inputs(self, X: Any, name: str) -> np.ndarray:
         """Kernel inputs of new items."""
-        d = self._items.n_features
+        d = self._items.X.shape[1]
         if not d or self._items.gram:
             raise ValueError(
                 f"{name} holds features, but the items of this model have none; ask about "
@@ -751,21 +752,21 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
 
     def _judge_likelihoods(self, judge: Any) -> list[tuple[float, Ordinal]]:
         """That of one judge; or of all, each with the share of answers that it gave."""
-        parts, n = self._likelihoods(), self._n_judges
+        parts, n = _parts(self.fit_.likelihood), self._n_judges
         if judge is not None:
             return [(1.0, parts[judge_number(judge, self.judges_)])]
         share = np.bincount(self._answers.part, self._answers.weight, n)[:n]
         share = share / share.sum() if share.any() else np.full(n, 1.0 / n)
         return list(zip(share.tolist(), parts[:n], strict=True))
 
-    def _likelihoods(self) -> tuple[Ordinal, ...]:
-        """Of each judge, then of ratings."""
-        likelihood = self.fit_.likelihood
-        return likelihood.parts if isinstance(likelihood, Several) else (likelihood,)
-
     @property
     def _n_judges(self) -> int:
         return 1 if self.judges_ is None else len(self.judges_)
+
+
+def _parts(likelihood: Any) -> tuple[Ordinal, ...]:
+    """Likelihood of each judge, then of ratings."""
+    return likelihood.parts if isinstance(likelihood, Several) else (likelihood,)
 
 
 class _ItemSubsets(Problem):

@@ -331,7 +331,8 @@ def _are_answers(classes: np.ndarray, grades: int, ties: bool) -> bool:
 
 
 def _preferences(model: Any) -> bool:
-    answers, items, parts = model._answers, model._items, model._likelihoods()
+    answers, items, likelihood = model._answers, model._items, model.fit_.likelihood
+    parts = getattr(likelihood, "parts", (likelihood,))
     judges = 1 if model.judges_ is None else len(model.judges_)
     steps = [len(model.classes_)] * judges
     steps += [] if model.rating_levels_ is None else [len(model.rating_levels_)]
