@@ -352,7 +352,11 @@ def test_a_search_that_was_cut_says_so(table):
         ({}, [["best", "worst"]] * 2, "not numbers; pass ranks"),
         ({"labels": ["a"]}, [[1, 2]] * 2, "fewer than two labels"),
         ({"labels": ["a", "b", "c"]}, [[1, 2]] * 2, "Y has 2 columns, but there are 3"),
-        ({"labels": ["a", "a"]}, [[1, 2]] * 2, "not a list of different labels; name each label once"),
+        (
+            {"labels": ["a", "a"]},
+            [[1, 2]] * 2,
+            "not a list of different labels; name each label once",
+        ),
         ({"graph": "star"}, [0, 1], "graph='star' is not known; choose one of"),
         ({"graph": "multiclass"}, [[1, 2]] * 2, "graph='multiclass' takes a label for each"),
         ({"graph": "layers"}, [0, 1], "graph='layers' takes ranks"),

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ordinality import LowRankImputer
 from ordinality.estimators.low_rank_imputer import low_rank, row_coefficients
 
 
@@ -151,19 +152,18 @@ def test_the_size_of_the_entries_does_not_matter(scale):
 
 
 @pytest.mark.parametrize(
-    ("A", "options", "message"),
+    ("X", "weights", "message"),
     [
-        ([1.0, 2.0], {}, r"shape \(2,\); pass a matrix"),
-        ([[np.nan]], {}, "no entry that counts"),
-        ([[np.inf, 1.0]], {}, "infinite entries"),
-        ([[1.0]], {"rank": 0}, "rank=0 must be a whole number"),
-        ([[1.0, 2.0]], {"weights": [[1.0]]}, r"weights have shape \(1, 1\) and A \(1, 2\)"),
-        ([[1.0, 2.0]], {"weights": [[1.0, -1.0]]}, "negative, infinite or missing"),
+        ([1.0, 2.0], None, "Expected 2D array, got 1D"),
+        ([[np.nan]], None, "no entry that counts"),
+        ([[np.inf, 1.0]], None, "X contains infinity"),
+        ([[1.0, 2.0]], [[1.0]], r"weights has shape \(1, 1\), but X has shape \(1, 2\)"),
+        ([[1.0, 2.0]], [[1.0, -1.0]], "negative, infinite or missing values; use 0"),
     ],
 )
-def test_what_cannot_be_approximated_is_refused(A, options, message):
+def test_what_cannot_be_approximated_is_refused(X, weights, message):
     with pytest.raises(ValueError, match=message):
-        low_rank(A, **{"rank": 1, **options})
+        LowRankImputer(rank=1).fit(X, weights=weights)
 
 
 # ---------------------------------------------------------------- new rows

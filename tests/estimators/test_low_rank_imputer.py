@@ -85,7 +85,7 @@ def test_attributes_say_what_was_found(stars):
 
 
 def test_a_search_that_was_cut_is_warned_of(stars):
-    with pytest.warns(ConvergenceWarning, match="rank 2 was still moving after 2 iterations"):
+    with pytest.warns(ConvergenceWarning, match="rank 2 did not converge in 2 iterations"):
         model = LowRankImputer(max_iter=2).fit(stars[1])
     assert not model.converged_
 
