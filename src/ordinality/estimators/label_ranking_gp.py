@@ -216,7 +216,7 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         # Rows of the matrix to factorise: observations, or contrasts of labels at each input.
         side = min(len(objective.y), len(objective.X) * (len(self.classes_) - 1))
         coarse_to_fine = side > _LARGE and objective.kernel.inputs != "gram"
-        self._assign(self._learn(objective, coarse_to_fine))
+        self._keep(self._learn(objective, coarse_to_fine))
         self._warn_unless_converged()
         return self
 
@@ -376,7 +376,7 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         )  # fmt: skip
         return replace(objective, prior=self._prior(objective))
 
-    def _assign(self, fit: Fit[Any]) -> None:
+    def _keep(self, fit: Fit[Any]) -> None:
         """Keep what was learnt, and what predicts."""
         self.fit_, self.kernel_ = fit, fit.kernel
         objective, a, likelihood = fit.problem, fit.best.approximation, fit.likelihood

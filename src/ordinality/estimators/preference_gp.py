@@ -97,7 +97,8 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
     standardize : bool, default=True
         Whether features are shifted and scaled to unit spread first.
     levels : array-like, default=None
-        The labels of ratings in order, lowest first. None: the order they carry, else sorted.
+        The labels of ratings in order, lowest first. None: the order they carry; numbers are
+        sorted.
     optimizer : {"lbfgs", None}, default="lbfgs"
         None keeps kernel, noise and thresholds as given.
     n_restarts : int, default=0
@@ -255,7 +256,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         objective = self._objective(order)
         coarse_to_fine = objective.effort > _LARGE and not self._items.gram
         found = self._learn(_ItemSubsets(**vars(objective)), coarse_to_fine)
-        self._assign(replace(found, problem=objective))
+        self._keep(replace(found, problem=objective))
         self._warn_unless_converged()
         return self
 
@@ -293,7 +294,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         with one_pool(len(objective.y)):
             found = objective.evaluate(best.theta, now.carried(best.start, self._answers))
         self._answers = now
-        self._assign(replace(self.fit_, problem=objective, best=found))
+        self._keep(replace(self.fit_, problem=objective, best=found))
         self._warn_unless_converged()
         return self
 
@@ -659,7 +660,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             parts.append(Ordinal(thresholds, noise, self.link))
         return parts[0] if len(parts) == 1 else Several(tuple(parts), a.part)
 
-    def _assign(self, fit: Fit[Problem]) -> None:
+    def _keep(self, fit: Fit[Problem]) -> None:
         """Keep what was learnt, and what predicts."""
         objective, kernel, likelihood = fit.problem, fit.kernel, fit.likelihood
         a = fit.best.approximation
