@@ -147,7 +147,9 @@ def test_a_model_that_was_not_fitted_says_so(ask):
 
 
 def test_an_engine_cut_short_is_reported():
-    with pytest.warns(ConvergenceWarning, match="ep did not converge in 1 iterations") as caught:
+    with pytest.warns(
+        ConvergenceWarning, match="ep did not converge in 1 iterations"
+    ) as caught:
         model = PreferenceGP(X, inference="ep", max_iter=1, optimizer=None).fit(PAIRS, ANSWERS)
     assert not model.converged_
     assert caught[0].filename == __file__

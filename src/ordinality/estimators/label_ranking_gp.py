@@ -311,10 +311,7 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         gradient : ndarray
             Its gradient in theta; only if ``eval_gradient``.
         """
-        fit, theta = self._at(theta)
-        with one_pool(len(fit.problem.y)):
-            found = replace(fit.problem, prior=None).evaluate(theta)
-        return (found.value, found.gradient) if eval_gradient else found.value
+        return self._criterion_at(theta, eval_gradient)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -42,7 +42,7 @@ class PreferenceSVM(ComparisonMachine):
         Of "rbf" and "poly": ``1 / (d * X.var())`` of the standardised features, ``1 / d``, or a
         number.
     degree : int, default=3
-        Of the polynomial kernel.
+        Degree of the polynomial kernel.
     coef0 : float, default=0.0
         Constant of the polynomial kernel.
     standardize : bool, default=True
