@@ -246,7 +246,7 @@ def test_rows_that_say_nothing_and_rows_of_weight_zero_are_as_if_not_there(table
     np.testing.assert_allclose(model.scores(X), few.scores(X), atol=1e-12)
 
 
-def test_a_weight_is_so_many_copies(table):
+def test_a_weight_counts_as_copies_of_a_row(table):
     X, Y = table
     weight = np.arange(20) % 3
     options = {"optimizer": None, "inference": "ep", "tol": 1e-9}
@@ -370,7 +370,7 @@ def test_a_search_that_was_cut_says_so(table):
         ({"inference": "mcmc"}, [[1, 2]] * 2, "inference='mcmc' is not known"),
     ],
 )
-def test_what_cannot_be_learnt_from_is_refused_in_one_sentence(options, Y, message):
+def test_what_cannot_be_learnt_from_is_refused(options, Y, message):
     with pytest.raises(ValueError, match=message):
         LabelRankingGP(**options).fit([[0.0], [1.0]], Y)
 
@@ -387,7 +387,7 @@ def test_labels_that_were_never_learnt_cannot_be_scored(table):
 
 
 @pytest.mark.parametrize("inference", ["laplace", "ep"])
-def test_enormous_weights_end_in_a_model(inference):
+def test_very_large_weights_give_a_model(inference):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12, 2))
     for L in (3, 3, 4, 3, 4):  # the last of these draws made sweeps of EP end in NaN

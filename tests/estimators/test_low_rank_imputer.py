@@ -67,7 +67,7 @@ def test_empty_rows_and_columns_can_be_learnt_from(stars):
     assert filled[:, 6].mean() == pytest.approx(3.0, abs=0.5)
 
 
-def test_entries_of_weight_zero_teach_nothing(stars):
+def test_entries_of_weight_zero_do_not_count(stars):
     _, holed = stars
     weights = np.ones(holed.shape)
     weights[:, 3] = 0.0

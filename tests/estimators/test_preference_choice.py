@@ -27,7 +27,7 @@ def test_a_choice_between_two_is_an_answer_to_a_pair(study, fitted):
     np.testing.assert_allclose(new, expected, rtol=0, atol=off)
 
 
-def test_a_choice_from_several_is_the_share_of_judges_who_feel_it_to_be_the_best(fitted):
+def test_a_choice_from_several_is_the_share_of_judges_who_prefer_it_to_all_others(fitted):
     items = np.array([3, 8, 1, 20])
     mean, covariance = fitted.posterior(items)
     rng = np.random.default_rng(0)

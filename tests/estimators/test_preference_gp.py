@@ -1,4 +1,4 @@
-"""PreferenceGP: utilities from comparisons and ratings, and scikit-learn's manners."""
+"""PreferenceGP: utilities from comparisons and ratings, and the conventions of scikit-learn."""
 
 import copy
 import pickle
@@ -96,7 +96,7 @@ def test_items_without_features_are_independent(study):
     np.testing.assert_array_equal(counted.utility().mean, few.utility().mean)
 
 
-def test_an_item_never_compared_has_the_utility_its_features_promise(draw_study):
+def test_an_item_never_compared_has_the_utility_that_its_features_predict(draw_study):
     study = draw_study(own=1.0)
     asked = ~np.any(study.pairs == 3, axis=1)
     model = PreferenceGP(study.X).fit(study.pairs[asked], study.answers[asked])
@@ -175,7 +175,7 @@ def test_the_order_of_answers_and_their_repetition_do_not_matter(study, fitted):
     np.testing.assert_array_equal(weighted.utility().mean, repeated.utility().mean)
 
 
-def test_an_answer_of_weight_zero_is_none(study, fitted):
+def test_an_answer_of_weight_zero_does_not_count(study, fitted):
     weights = np.where(np.arange(2 * M) < M, 1.0, 0.0)
     model = PreferenceGP(study.X).fit(study.pairs, study.answers, sample_weight=weights)
     np.testing.assert_array_equal(model.utility().mean, fitted.utility().mean)
@@ -276,7 +276,7 @@ def test_an_update_is_a_fit_with_the_parameters_held(study, inference):
     np.testing.assert_allclose(again.utility().mean, model.utility().mean, rtol=0, atol=1e-6)
 
 
-def test_an_update_may_speak_of_items_not_compared_before(study):
+def test_an_update_may_name_items_not_compared_before(study):
     early = np.all(study.pairs < 20, axis=1)
     model = PreferenceGP(study.X).fit(study.pairs[early], study.answers[early])
     before = model.utility().std
@@ -355,13 +355,13 @@ def test_answers_that_scikit_learn_has_recoded_are_refused_and_not_misread(study
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_a_table_of_items_serves_as_well(study, fitted, library):
+def test_items_may_be_a_data_frame(study, fitted, library):
     frame = pytest.importorskip(library).DataFrame(dict(zip("abc", study.X.T, strict=True)))
     model = PreferenceGP(frame).fit(study.pairs[:M], study.answers[:M])
     np.testing.assert_allclose(model.utility().mean, fitted.utility().mean, rtol=1e-9)
 
 
-def test_given_covariances_serve_as_items(study):
+def test_precomputed_covariances_replace_features(study):
     Z = (study.X - study.X.mean(0)) / study.X.std(0)
     gram = Gaussian(1.5)(Z)
     given = PreferenceGP(gram, "precomputed", optimizer=None).fit(study.pairs, study.answers)
@@ -386,7 +386,7 @@ def test_restarts_do_not_find_less(study, fitted):
 @pytest.mark.parametrize("inference", ["ep", "laplace", "variational"])
 @pytest.mark.parametrize("weight", [1e9, 1e12, 1e15])
 @pytest.mark.parametrize("hyperprior", ["weak", None])
-def test_enormous_weights_end_in_a_model_or_in_a_sentence(inference, weight, hyperprior):
+def test_very_large_weights_give_a_model_or_an_error(inference, weight, hyperprior):
     model = PreferenceGP(
         items=2, ties=True, link="logit", inference=inference, hyperprior=hyperprior
     )

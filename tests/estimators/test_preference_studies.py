@@ -1,4 +1,4 @@
-"""PreferenceGP on what people, and lizards, really preferred."""
+"""PreferenceGP on published studies, of people and of lizards."""
 
 import numpy as np
 import pytest

@@ -110,7 +110,7 @@ def test_linear_utilities_are_found_over_the_weights_of_the_features(films):
     assert model.n_iter_ < 50 < given.n_iter_
 
 
-def test_high_prices_are_no_trouble(films, recwarn):
+def test_training_converges_at_high_C(films, recwarn):
     items, pairs, answers, _ = films
     for C in (1e3, 1e5):
         model = PreferenceSVM(items, C, gamma=0.01, max_iter=30_000).fit(pairs, answers)
@@ -121,7 +121,7 @@ def test_high_prices_are_no_trouble(films, recwarn):
     assert not recwarn.list
 
 
-def test_a_function_that_is_no_kernel_still_gives_an_answer(films):
+def test_a_function_that_is_not_a_kernel_gives_finite_utilities(films):
     items, pairs, answers, _ = films
     model = PreferenceSVM(items, 100.0, lambda X, Y: np.tanh(X @ Y.T - 1), max_iter=3000)
     with warnings.catch_warnings():
