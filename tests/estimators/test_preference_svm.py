@@ -12,8 +12,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 
 from ordinality import LabelRankingSVM, PreferenceSVM
+from ordinality.estimators.label_graphs import read_edges
 from ordinality.svm.kernel_rows import KernelRows
-from ordinality.svm.pairs import EdgeRows, PairRows, edges_of
+from ordinality.svm.pairs import EdgeRows, PairRows
 
 COPIERS = [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy]
 
@@ -63,7 +64,8 @@ def test_rows_of_pairs_are_those_of_the_whole_matrix(films, whole):
 
 def test_rows_of_label_edges_are_those_of_the_whole_matrix(rankings):
     X, Y = rankings
-    K, (at, better, worse) = rbf_kernel(X), edges_of(Y)
+    K, edges = rbf_kernel(X), read_edges(Y, "ranking", np.arange(4), 60)
+    at, better, worse = edges.at, edges.better, edges.worse
     assert len(at) == 60 * 6
     rows = EdgeRows(KernelRows.of_matrix(K), 4, at, better, worse)
     D = signs(4, better, worse)
@@ -246,8 +248,9 @@ def test_two_labels_are_an_ordinary_machine_without_bias(rankings):
 
 def test_what_is_not_ranked_says_nothing(rankings):
     X, Y = rankings
-    at, better, worse = edges_of(np.array([[1.0, np.nan, 2.0], [1.0, 1.0, np.nan]]))
-    assert (at.tolist(), better.tolist(), worse.tolist()) == ([0], [0], [2])
+    ranks = np.array([[1.0, np.nan, 2.0], [1.0, 1.0, np.nan]])
+    edges = read_edges(ranks, "ranking", np.arange(3), 2)
+    assert [edges.at.tolist(), edges.better.tolist(), edges.worse.tolist()] == [[0], [0], [2]]
     partial = Y.copy()
     partial[::2, 1] = np.nan
     assert LabelRankingSVM(10.0, kernel="linear").fit(X, partial).score(X, Y) > 0.85

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from .. import levels as _levels
-from ..svm.pairs import edges_of
 from .fitting import check_weights
 
 __all__ = ["GRAPHS", "Edges", "LabelRanker", "edges_to_learn", "labels_of", "read_edges"]
@@ -232,7 +231,7 @@ def _ranks(Y: Any, L: int) -> np.ndarray:
 
 def _ranking_edges(ranks: np.ndarray, graph: str, ties: bool) -> Edges:
     """Of a ranking all pairs of different ranks, of layers those of neighbouring layers."""
-    ahead = np.stack(edges_of(ranks))
+    ahead = np.stack(np.nonzero(ranks[:, :, None] < ranks[:, None, :]))  # NaN says nothing
     if graph == "layers":
         layer = _layers(ranks)
         at, better, worse = ahead
@@ -240,7 +239,7 @@ def _ranking_edges(ranks: np.ndarray, graph: str, ties: bool) -> Edges:
     if not ties:
         return Edges.of(*ahead)
     a, b = np.triu_indices(ranks.shape[1], 1)
-    at, pair = np.nonzero(ranks[:, a] == ranks[:, b])  # NaN equals nothing
+    at, pair = np.nonzero(ranks[:, a] == ranks[:, b])
     equal = np.stack([at, a[pair], b[pair]])
     tied = np.repeat([False, True], [ahead.shape[1], equal.shape[1]])
     at, better, worse = np.concatenate([ahead, equal], axis=1)
