@@ -29,7 +29,7 @@ _PLACES = """
     estimators.ordinal_boost: OrdinalBoost RankBoost
     estimators.ordinal_gp: OrdinalGP
     estimators.ordinal_svm: OrdinalSVM OrdinalSVMCV
-    estimators.preference_data: Answers Catalogue Panel
+    estimators.preference_data: Answers Items
     estimators.preference_gp: PreferenceGP
     estimators.preference_svm: PreferenceSVM
     estimators.rounded_regressor: RoundedRegressor
