@@ -82,7 +82,7 @@ def test_metadata_says_what_was_saved(model, path):
 
 def test_nothing_is_replaced_unless_it_is_asked_for(model, path, rows):
     path.write_text("a thesis")
-    with pytest.raises(FileExistsError, match="exists already; choose another name, or"):
+    with pytest.raises(FileExistsError, match="exists; choose another name, or"):
         persist.save(model, path)
     assert path.read_text() == "a thesis"
     persist.save(model, path, force=True)

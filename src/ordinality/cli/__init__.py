@@ -42,6 +42,7 @@ COMMANDS = [
 
 # What errors of the library name -> what to type instead.
 TYPED = {
+    "`INVENTORY`": "ordinality data --json",
     "`counts`": "--counts",
     "`features`": "--features",
     "`force`": "--force",

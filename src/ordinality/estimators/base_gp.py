@@ -64,6 +64,9 @@ class Scaling:
 class Learner:
     """An estimator that maximises a criterion over the free parameters of an objective."""
 
+    kernel: Any
+    inference: str
+    tol: float
     hyperprior: Any
     optimizer: str | None
     n_restarts: int
@@ -139,7 +142,21 @@ class Learner:
             raise ValueError(f"theta has shape {theta.shape}, wanted {best.shape}: {names}.")
         return self.fit_, theta
 
-    def _warn_of_unsettled(self, inference: str, tol: float, stacklevel: int = 5) -> None:
+    def _warn_unless_converged(self) -> None:
+        """Warn where the engine or the search did not converge."""
+        if not self.fit_.best.approximation.converged:
+            self._warn_of_engine(self.inference, self.tol)
+        elif not self.fit_.converged:
+            self._warn_of_search("the evidence")
+
+    def _inputs(self) -> str:
+        """What the kernel takes; `fit` refuses a wrong kernel."""
+        try:
+            return "features" if self.kernel is None else translate(self.kernel).inputs
+        except (TypeError, ValueError):
+            return "features"
+
+    def _warn_of_engine(self, inference: str, tol: float, stacklevel: int = 5) -> None:
         a, weights = self.fit_.best.approximation, self.fit_.problem.weights
         advice = "Raise max_iter or tol, or try inference='laplace'."
         if np.max(weights) > _HEAVY:
@@ -156,7 +173,7 @@ class Learner:
             stacklevel=stacklevel,
         )
 
-    def _warn_of_cut_search(self, criterion: str) -> None:
+    def _warn_of_search(self, criterion: str) -> None:
         warnings.warn(
             f"the search stopped after {self.fit_.n_evaluations} evaluations while {criterion} "
             "was still increasing; the best parameters found are kept. Raise max_evaluations, "
@@ -173,7 +190,6 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
     something did not converge.
     """
 
-    kernel: Any
     standardize: bool
     coarse_to_fine: bool
 
@@ -294,9 +310,6 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         """Keep what was learnt; return the moments of f at each row without that row."""
         raise NotImplementedError
 
-    def _warn_unless_converged(self) -> None:
-        raise NotImplementedError
-
     def _keep_latent(self, fit: Fit[Any]) -> None:
         """Keep what all have: kernel, thresholds, relevance."""
         self.fit_ = fit
@@ -310,13 +323,6 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
     def _latent(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Moments of the predictor as moments on the scale of the thresholds."""
         return mean, variance
-
-    def _inputs(self) -> str:
-        """What the kernel takes; `fit` refuses a wrong kernel."""
-        try:
-            return "features" if self.kernel is None else translate(self.kernel).inputs
-        except (TypeError, ValueError):
-            return "features"
 
     def _level_proba(self, X: Any) -> np.ndarray:
         return self.fit_.likelihood.proba(*self.predict_latent(X))

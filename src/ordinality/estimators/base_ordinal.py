@@ -39,7 +39,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, d)
-            DistinctRows to predict.
+            Rows to predict.
 
         Returns
         -------
@@ -56,7 +56,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, d)
-            DistinctRows to predict.
+            Rows to predict.
 
         Returns
         -------
@@ -72,7 +72,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, d)
-            DistinctRows to predict.
+            Rows to predict.
         cumulative : bool, default=False
             Probability of each level *or a lower one* instead.
 

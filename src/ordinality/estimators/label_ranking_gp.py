@@ -332,13 +332,6 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         check_positive(self, "noise", "tol")
         check_whole(self, n_restarts=0, max_iter=1, max_evaluations=1)
 
-    def _inputs(self) -> str:
-        """What the kernel takes; a wrong kernel is for `fit` to refuse."""
-        try:
-            return "features" if self.kernel is None else translate(self.kernel).inputs
-        except (TypeError, ValueError):
-            return "features"
-
     def _validated(self, X: Any, reset: bool = False) -> np.ndarray:
         finite: Any = "allow-nan" if self._inputs() == "ratings" else True
         return validate_data(self, X, dtype=np.float64, ensure_all_finite=finite, reset=reset)
@@ -391,9 +384,3 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         """Kernel inputs, and their prior covariances with what was learnt from."""
         Z = X[:, self._kept] if self.kernel_.inputs == "gram" else self._scaling(X)
         return Z, self.kernel_(Z, self.fit_.problem.X)
-
-    def _warn_unless_converged(self) -> None:
-        if not self.fit_.best.approximation.converged:
-            self._warn_of_unsettled(self.inference, self.tol)
-        elif not self.fit_.converged:
-            self._warn_of_cut_search("the evidence")

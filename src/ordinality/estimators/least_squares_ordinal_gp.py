@@ -229,4 +229,4 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
 
     def _warn_unless_converged(self) -> None:
         if not self.fit_.converged:
-            self._warn_of_cut_search("the leave-one-out score")
+            self._warn_of_search("the leave-one-out score")

@@ -233,9 +233,9 @@ class OrdinalGP(GaussianProcessClassifier):
     def _warn_unless_converged(self) -> None:
         fit, a = self.fit_, self.fit_.best.approximation
         if not a.converged:
-            self._warn_of_unsettled(self.inference, self.tol)
+            self._warn_of_engine(self.inference, self.tol)
         elif not fit.converged:
-            self._warn_of_cut_search(f"the {self.criterion}")
+            self._warn_of_search(f"the {self.criterion}")
         if not fit.best.credible:
             wrong = excess(fit.likelihood, fit.problem.y, fit.problem.weights, a)
             warnings.warn(

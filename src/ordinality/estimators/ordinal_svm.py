@@ -190,7 +190,7 @@ class SupportVectorClassifier(ScoredClassifier):
     def _prepared(
         self, X: np.ndarray, ranks: np.ndarray, weights: np.ndarray, kept: np.ndarray
     ) -> DistinctRows:
-        """DistinctRows of positive weight, scaled; of a kernel matrix their columns too."""
+        """Rows of positive weight, scaled; of a kernel matrix their columns too."""
         inputs, d = self._inputs(), X.shape[1]
         if inputs == "gram":
             gram = chosen(self.kernel)(X)  # refuses a matrix that is not square or symmetric

@@ -323,7 +323,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         for batch in gen_batches(n, _BATCH):
             if new is None:
                 which = np.arange(n)[batch]
-                Z, prior = self._inputs(which), self._items.variances(kernel, which)
+                Z, prior = self._item_inputs(which), self._items.variances(kernel, which)
             else:
                 Z, prior = new[batch], kernel.diag(new[batch])
             cross = self._cross(Z)
@@ -385,7 +385,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             return self.classes_[np.argmax(self.predict_proba(pairs), axis=1)]
         pairs = check_pairs(pairs, len(self._items))
         which, place = np.unique(pairs, return_inverse=True)
-        mean = self.predictor_.mean(self._cross(self._inputs(which)))
+        mean = self.predictor_.mean(self._cross(self._item_inputs(which)))
         left, right = mean[place.reshape(pairs.shape)].T  # the larger mean decides
         return np.where(left > right, 1, -1)
 
@@ -413,7 +413,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             which, place = np.unique(ordered[batch], return_inverse=True)
             place = place.reshape(-1, 2)
             prior = self._items.differences(self.fit_.kernel, which, place)
-            cross = self._cross(self._inputs(which))
+            cross = self._cross(self._item_inputs(which))
             mean[batch], variance[batch] = self.predictor_.differences(cross, place, prior)
         return self._answer_proba(mean, variance, judge, swapped)
 
@@ -682,12 +682,6 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         self.converged_ = bool(fit.converged and a.converged)
         self.n_iter_ = fit.n_evaluations
 
-    def _warn_unless_converged(self) -> None:
-        if not self.fit_.best.approximation.converged:
-            self._warn_of_unsettled(self.inference, self.tol)
-        elif not self.fit_.converged:
-            self._warn_of_cut_search("the evidence")
-
     # Prediction
 
     def _new_inputs(self, X: Any, name: str) -> np.ndarray:
@@ -715,7 +709,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             )
         return self._items.new(X)
 
-    def _inputs(self, which: np.ndarray) -> np.ndarray:
+    def _item_inputs(self, which: np.ndarray) -> np.ndarray:
         """Kernel inputs of items of the model."""
         return self._items.inputs(which, self._answers.seen())
 
@@ -726,7 +720,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
     def _joint_moments(self, asked: np.ndarray, known: bool) -> tuple[np.ndarray, np.ndarray]:
         """Mean and covariance of utilities: of items by number, else of kernel inputs."""
         kernel = self.fit_.kernel
-        cross = self._cross(self._inputs(asked) if known else asked)
+        cross = self._cross(self._item_inputs(asked) if known else asked)
         prior = self._items.covariance(kernel, asked) if known else kernel(asked)
         return self.predictor_.mean(cross), self.predictor_.covariance(cross, prior)
 

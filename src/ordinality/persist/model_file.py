@@ -84,7 +84,9 @@ def save(
     if path.suffix != ".skops":
         raise ModelFileError(f"the name of a model file ends in .skops, got {path.name!r}.")
     if path.exists() and not force:
-        raise FileExistsError(f"{path} exists already; choose another name, or set force=True.")
+        raise FileExistsError(
+            f"{path} exists; choose another name, or set `force` to replace it."
+        )
     about = _description(model, summary)
     put(path, _packed(model, about))
 

@@ -13,14 +13,14 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from ordinality.display.model_inputs import column, partial_dependence, with_column
+
 from .problem import level_proba
 
 __all__ = ["Effect", "effects"]
 
 MAX_ROWS = 300  # the standard error of an average of probabilities is then at most 0.03
-
 MAX_VALUES = 8  # a number with at most so many distinct values is shown at each of them
-
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # at which other numbers are shown
 
 
@@ -161,53 +161,34 @@ def effects(
     for name in chosen:
         progress(name, len(found) / len(chosen))
         of = _of_number if table[name].dtype.is_numeric() else _of_category
-        found.append(of(pipeline, rows, table[name]))
+        found.append(of(pipeline, rows.to_native(), table.columns.index(name), table[name]))
     return sorted(found, key=lambda effect: -effect.strength)
 
 
-def _of_number(pipeline: Any, rows: Any, series: Any) -> Effect:
+def _of_number(pipeline: Any, rows: Any, j: int, series: Any) -> Effect:
+    """The effect of column j, whose values are those of the series."""
     known = series.cast(nw.Float64).to_numpy()
     known = known[np.isfinite(known)]
     distinct = np.unique(known)
     few = len(distinct) <= MAX_VALUES
     values = distinct if few else np.unique(np.quantile(known, QUANTILES))
-    proba = _partial_dependence(pipeline, rows, series, values.tolist())
-    own = rows[series.name].cast(nw.Float64).to_numpy()
+    proba = partial_dependence(pipeline, rows, j, values.tolist())
+    own = column(rows, j).astype(np.float64)
     step = float(known.std()) / 2
     lower, upper = (
-        level_proba(pipeline, _with(rows, series, (own + sign * step).tolist())).mean(axis=0)
+        level_proba(pipeline, with_column(rows, j, (own + sign * step).tolist())).mean(axis=0)
         for sign in (-1, 1)
     )
     between = ("half a standard deviation below", "half a standard deviation above")
     return Effect(series.name, tuple(values.tolist()), proba, upper - lower, between)
 
 
-def _of_category(pipeline: Any, rows: Any, series: Any) -> Effect:
+def _of_category(pipeline: Any, rows: Any, j: int, series: Any) -> Effect:
+    """The effect of column j, whose values are those of the series."""
     counts = series.drop_nulls().value_counts(sort=True)
     values = sorted(counts[series.name].to_list()[:MAX_VALUES])
-    proba = _partial_dependence(pipeline, rows, series, values)
+    proba = partial_dependence(pipeline, rows, j, values)
     expected = proba @ np.arange(proba.shape[1])
     low, high = int(expected.argmin()), int(expected.argmax())
     between = (str(values[low]), str(values[high]))
     return Effect(series.name, tuple(values), proba, proba[high] - proba[low], between)
-
-
-def _partial_dependence(pipeline: Any, rows: Any, series: Any, values: list[Any]) -> np.ndarray:
-    """Average probability (len(values), K) of the levels with the column at each value."""
-    return np.array(
-        [
-            level_proba(pipeline, _with(rows, series, [value] * len(rows))).mean(axis=0)
-            for value in values
-        ]
-    )
-
-
-def _with(rows: Any, series: Any, cells: list[Any]) -> Any:
-    """`rows` with one column replaced; numbers become floats, other types are kept."""
-    fresh = nw.new_series(
-        series.name,
-        cells,
-        nw.Float64 if series.dtype.is_numeric() else series.dtype,
-        backend=nw.get_native_namespace(rows),
-    )
-    return rows.with_columns(fresh).to_native()
