@@ -25,7 +25,7 @@ from scipy.linalg import lapack
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from ordinality.estimators.threads import one_pool
-from ordinality.gp.criteria import Evaluation, Problem
+from ordinality.gp.criteria import Objective, ObjectiveValue
 from ordinality.gp.least_squares import LeastSquares, Score
 from ordinality.gp.likelihoods import Ordinal
 from ordinality.kernels.base import workspace
@@ -39,7 +39,7 @@ BARS = {
 }
 
 
-def problem(n: int, engine: str) -> Problem | LeastSquares:
+def problem(n: int, engine: str) -> Objective | LeastSquares:
     """A random function of ten features, five equally frequent levels, noise 0.4."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 10))
@@ -52,7 +52,7 @@ def problem(n: int, engine: str) -> Problem | LeastSquares:
         link = Ordinal(np.arange(4) + 0.5, 0.5)
         return LeastSquares(X, y, np.ones(n), 1.3 * kernel, 0.4, link, centre=2.0)
     tol = 1e-9 if engine == "laplace" else 1e-6
-    return Problem(X, y, np.ones(n), kernel, Ordinal(thresholds, 0.4), engine=engine, tol=tol)
+    return Objective(X, y, np.ones(n), kernel, Ordinal(thresholds, 0.4), engine=engine, tol=tol)
 
 
 def unit(n: int) -> Callable[[], None]:
@@ -107,7 +107,7 @@ def measure(n: int, engine: str) -> str:
     )
 
 
-def _iterations(evaluation: Evaluation | Score) -> str:
+def _iterations(evaluation: ObjectiveValue | Score) -> str:
     return "" if isinstance(evaluation, Score) else f"({evaluation.approximation.n_iter}) "
 
 

@@ -52,7 +52,7 @@ FORMS = {
     "precision": (0.0, precision._CONDITION),
 }
 NAMES = dict(
-    zip((observations.Dense, whitened.Whitened, precision.Canonical), FORMS, strict=True)
+    zip((observations.Observations, whitened.Whitened, precision.Precision), FORMS, strict=True)
 )
 DEFAULT = (choose._TALL, precision._CONDITION)
 spent = [0.0]

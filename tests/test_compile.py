@@ -18,7 +18,7 @@ from ordinality import _numerics
 from ordinality._compile import loop, watch
 from ordinality._numerics import LOGIT, PROBIT
 from ordinality.gp import quadrature
-from ordinality.gp.design import Differences, Rows
+from ordinality.gp.design import Combinations, Differences
 
 
 @loop
@@ -239,8 +239,8 @@ DESIGN = Differences([[0, 1]], size=2)
         (lambda: DESIGN.pullback(SQUARE), "G has shape (2, 2)"),
         (lambda: DESIGN.precision(TWO, SQUARE), "tau has shape (2,)"),
         (lambda: DESIGN.precision(ONE, np.ones((1, 1))), "out has shape (1, 1)"),
-        (lambda: Rows(np.array([0, 1]), TWO, 2), "index has shape (2,)"),
-        (lambda: Rows(np.array([[0, 1]]), TWO, 2), "value has shape (2,)"),
+        (lambda: Combinations(np.array([0, 1]), TWO, 2), "index has shape (2,)"),
+        (lambda: Combinations(np.array([[0, 1]]), TWO, 2), "value has shape (2,)"),
         (lambda: Differences([[0, 2]], size=2), "index goes from 0 to 2"),
         (lambda: Differences([[-1, 0]], size=2), "index goes from -1 to 0"),
     ],

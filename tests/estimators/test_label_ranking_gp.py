@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import cross_val_score
 
 from ordinality import LabelRankingGP, LabelRankingSVM
-from ordinality.estimators.label_graphs import read
+from ordinality.estimators.label_graphs import read_edges
 from ordinality.gp.criteria import ENGINES
 from ordinality.gp.design import Direct
 from ordinality.gp.likelihoods import Ordinal
@@ -40,7 +40,7 @@ def fitted(table):
 
 def edges(Y, graph, labels, **options):
     """Preferences as a set of (input, better, worse), and of ties."""
-    found = read(Y, graph, np.array(labels), len(Y), **options)
+    found = read_edges(Y, graph, np.array(labels), len(Y), **options)
     triples = list(
         zip(found.at.tolist(), found.better.tolist(), found.worse.tolist(), strict=True)
     )
@@ -246,7 +246,7 @@ def test_rows_that_say_nothing_and_rows_of_weight_zero_are_as_if_not_there(table
     np.testing.assert_allclose(model.scores(X), few.scores(X), atol=1e-12)
 
 
-def test_a_weight_is_so_many_copies(table):
+def test_a_weight_counts_as_copies_of_a_row(table):
     X, Y = table
     weight = np.arange(20) % 3
     options = {"optimizer": None, "inference": "ep", "tol": 1e-9}
@@ -349,10 +349,14 @@ def test_a_search_that_was_cut_says_so(table):
         ({"ties": True}, [[1, 1], [nan, 2]], "Y states no preference"),
         ({}, [[1], [1]], "fewer than two labels"),
         ({}, [[1, 2]], "Y has 1 rows and X has 2"),
-        ({}, [["best", "worst"]] * 2, "Y must hold ranks"),
+        ({}, [["best", "worst"]] * 2, "not numbers; pass ranks"),
         ({"labels": ["a"]}, [[1, 2]] * 2, "fewer than two labels"),
         ({"labels": ["a", "b", "c"]}, [[1, 2]] * 2, "Y has 2 columns, but there are 3"),
-        ({"labels": ["a", "a"]}, [[1, 2]] * 2, "must be a list of different labels"),
+        (
+            {"labels": ["a", "a"]},
+            [[1, 2]] * 2,
+            "not a list of different labels; name each label once",
+        ),
         ({"graph": "star"}, [0, 1], "graph='star' is not known; choose one of"),
         ({"graph": "multiclass"}, [[1, 2]] * 2, "graph='multiclass' takes a label for each"),
         ({"graph": "layers"}, [0, 1], "graph='layers' takes ranks"),
@@ -366,7 +370,7 @@ def test_a_search_that_was_cut_says_so(table):
         ({"inference": "mcmc"}, [[1, 2]] * 2, "inference='mcmc' is not known"),
     ],
 )
-def test_what_cannot_be_learnt_from_is_refused_in_one_sentence(options, Y, message):
+def test_what_cannot_be_learnt_from_is_refused(options, Y, message):
     with pytest.raises(ValueError, match=message):
         LabelRankingGP(**options).fit([[0.0], [1.0]], Y)
 
@@ -376,14 +380,14 @@ def test_labels_that_were_never_learnt_cannot_be_scored(table):
     model = LabelRankingGP(optimizer=None).fit(X, Y)
     with pytest.raises(ValueError, match="Y has 3 columns, but there are 4 labels"):
         model.score(X, Y[:, :3])
-    with pytest.raises(ValueError, match="nothing to be right about"):
+    with pytest.raises(ValueError, match="nothing to score; pass rows"):
         model.score(X, np.ones((60, 4)))
     with pytest.raises(ValueError, match="expecting 3 features"):
         model.scores(X[:, :2])
 
 
 @pytest.mark.parametrize("inference", ["laplace", "ep"])
-def test_enormous_weights_end_in_a_model(inference):
+def test_very_large_weights_give_a_model(inference):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12, 2))
     for L in (3, 3, 4, 3, 4):  # the last of these draws made sweeps of EP end in NaN

@@ -27,7 +27,7 @@ def test_a_choice_between_two_is_an_answer_to_a_pair(study, fitted):
     np.testing.assert_allclose(new, expected, rtol=0, atol=off)
 
 
-def test_a_choice_from_several_is_the_share_of_judges_who_feel_it_to_be_the_best(fitted):
+def test_a_choice_from_several_is_the_share_of_judges_who_prefer_it_to_all_others(fitted):
     items = np.array([3, 8, 1, 20])
     mean, covariance = fitted.posterior(items)
     rng = np.random.default_rng(0)
@@ -86,7 +86,7 @@ def test_a_judge_without_noise_chooses_more_surely(study):
         (
             [["bus", 1.0], ["car", 2.0]],
             None,
-            "no number.*'bus'.*encode words as the items were",
+            "not numbers .*'bus'.*encode words as the items were",
         ),
         ([0, 1, 2], [1, 1], "cases has 2 labels for 3 alternatives; wanted one for each"),
     ],

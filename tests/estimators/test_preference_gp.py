@@ -1,4 +1,4 @@
-"""PreferenceGP: utilities from comparisons and ratings, and scikit-learn's manners."""
+"""PreferenceGP: utilities from comparisons and ratings, and the conventions of scikit-learn."""
 
 import copy
 import pickle
@@ -12,8 +12,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_s
 
 from ordinality import PreferenceGP
 from ordinality.estimators import preference_gp
-from ordinality.gp.criteria import ENGINES, Problem
-from ordinality.kernels import Gaussian, Linear
+from ordinality.gp.criteria import ENGINES, Objective
+from ordinality.kernels import Gaussian, Linear, Precomputed
 
 N, M = 25, 160
 
@@ -63,6 +63,17 @@ def test_the_joint_posterior_is_that_of_utilities_and_of_answers(fitted):
     )
 
 
+def test_a_scaled_precomputed_kernel_scales_the_variance_of_differences(study):
+    gram = Gaussian(1.5)(study.X)
+    model = PreferenceGP(gram, 3.0 * Precomputed(), optimizer=None)
+    model.fit(study.pairs[:M], study.answers[:M])
+    same = PreferenceGP(3.0 * gram, "precomputed", optimizer=None)
+    same.fit(study.pairs[:M], study.answers[:M])
+    np.testing.assert_allclose(
+        model.predict_proba(study.pairs), same.predict_proba(study.pairs), rtol=0, atol=1e-9
+    )
+
+
 def test_answers_left_out_say_that_the_first_won(study):
     won = np.where((study.answers > 0)[:, None], study.pairs, study.pairs[:, ::-1])
     one = PreferenceGP(study.X).fit(study.pairs, study.answers)
@@ -85,7 +96,7 @@ def test_items_without_features_are_independent(study):
     np.testing.assert_array_equal(counted.utility().mean, few.utility().mean)
 
 
-def test_an_item_never_compared_has_the_utility_its_features_promise(draw_study):
+def test_an_item_never_compared_has_the_utility_that_its_features_predict(draw_study):
     study = draw_study(own=1.0)
     asked = ~np.any(study.pairs == 3, axis=1)
     model = PreferenceGP(study.X).fit(study.pairs[asked], study.answers[asked])
@@ -164,7 +175,7 @@ def test_the_order_of_answers_and_their_repetition_do_not_matter(study, fitted):
     np.testing.assert_array_equal(weighted.utility().mean, repeated.utility().mean)
 
 
-def test_an_answer_of_weight_zero_is_none(study, fitted):
+def test_an_answer_of_weight_zero_does_not_count(study, fitted):
     weights = np.where(np.arange(2 * M) < M, 1.0, 0.0)
     model = PreferenceGP(study.X).fit(study.pairs, study.answers, sample_weight=weights)
     np.testing.assert_array_equal(model.utility().mean, fitted.utility().mean)
@@ -210,8 +221,8 @@ def test_evidence_at_the_fit_is_stationary_and_its_gradient_exact(draw_study):
 
 def test_a_search_begins_on_few_items_and_what_was_said_of_them(study, fitted):
     problem = fitted.fit_.problem
-    assert type(problem) is Problem  # what is kept knows nothing of the search
-    searched = preference_gp._AmongItems.of(problem)
+    assert type(problem) is Objective  # what is kept knows nothing of the search
+    searched = preference_gp._ItemSubsets(**vars(problem))
     few, more = searched.subset(np.arange(20)), searched.subset(np.arange(60))
     assert (len(few.y), len(more.y)) == (20, 60)
     # As many answers drawn at random would see nearly all of the items.
@@ -265,7 +276,7 @@ def test_an_update_is_a_fit_with_the_parameters_held(study, inference):
     np.testing.assert_allclose(again.utility().mean, model.utility().mean, rtol=0, atol=1e-6)
 
 
-def test_an_update_may_speak_of_items_not_compared_before(study):
+def test_an_update_may_name_items_not_compared_before(study):
     early = np.all(study.pairs < 20, axis=1)
     model = PreferenceGP(study.X).fit(study.pairs[early], study.answers[early])
     before = model.utility().std
@@ -344,13 +355,13 @@ def test_answers_that_scikit_learn_has_recoded_are_refused_and_not_misread(study
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_a_table_of_items_serves_as_well(study, fitted, library):
+def test_items_may_be_a_data_frame(study, fitted, library):
     frame = pytest.importorskip(library).DataFrame(dict(zip("abc", study.X.T, strict=True)))
     model = PreferenceGP(frame).fit(study.pairs[:M], study.answers[:M])
     np.testing.assert_allclose(model.utility().mean, fitted.utility().mean, rtol=1e-9)
 
 
-def test_given_covariances_serve_as_items(study):
+def test_precomputed_covariances_replace_features(study):
     Z = (study.X - study.X.mean(0)) / study.X.std(0)
     gram = Gaussian(1.5)(Z)
     given = PreferenceGP(gram, "precomputed", optimizer=None).fit(study.pairs, study.answers)
@@ -375,7 +386,7 @@ def test_restarts_do_not_find_less(study, fitted):
 @pytest.mark.parametrize("inference", ["ep", "laplace", "variational"])
 @pytest.mark.parametrize("weight", [1e9, 1e12, 1e15])
 @pytest.mark.parametrize("hyperprior", ["weak", None])
-def test_enormous_weights_end_in_a_model_or_in_a_sentence(inference, weight, hyperprior):
+def test_very_large_weights_give_a_model_or_an_error(inference, weight, hyperprior):
     model = PreferenceGP(
         items=2, ties=True, link="logit", inference=inference, hyperprior=hyperprior
     )

@@ -22,7 +22,7 @@ def test_ties_and_grades_are_learnt(study):
     assert model.score(study.pairs, study.graded) > 0.6  # the most frequent answer: 0.24
 
 
-def test_a_tie_said_often_pulls_two_items_together(study):
+def test_repeated_ties_bring_two_utilities_together(study):
     far = np.array([np.argmax(study.f), np.argmin(study.f)])
     pairs = np.vstack([study.pairs, np.tile(far, (60, 1))])
     tied = np.append(study.tied, np.zeros(60, dtype=int))

@@ -12,8 +12,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 
 from ordinality import LabelRankingSVM, PreferenceSVM
+from ordinality.estimators.label_graphs import read_edges
 from ordinality.svm.kernel_rows import KernelRows
-from ordinality.svm.pairs import EdgeRows, PairRows, edges_of
+from ordinality.svm.pairs import EdgeRows, PairRows
 
 COPIERS = [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy]
 
@@ -63,7 +64,8 @@ def test_rows_of_pairs_are_those_of_the_whole_matrix(films, whole):
 
 def test_rows_of_label_edges_are_those_of_the_whole_matrix(rankings):
     X, Y = rankings
-    K, (at, better, worse) = rbf_kernel(X), edges_of(Y)
+    K, edges = rbf_kernel(X), read_edges(Y, "ranking", np.arange(4), 60)
+    at, better, worse = edges.at, edges.better, edges.worse
     assert len(at) == 60 * 6
     rows = EdgeRows(KernelRows.of_matrix(K), 4, at, better, worse)
     D = signs(4, better, worse)
@@ -110,7 +112,7 @@ def test_linear_utilities_are_found_over_the_weights_of_the_features(films):
     assert model.n_iter_ < 50 < given.n_iter_
 
 
-def test_high_prices_are_no_trouble(films, recwarn):
+def test_training_converges_at_high_C(films, recwarn):
     items, pairs, answers, _ = films
     for C in (1e3, 1e5):
         model = PreferenceSVM(items, C, gamma=0.01, max_iter=30_000).fit(pairs, answers)
@@ -121,7 +123,7 @@ def test_high_prices_are_no_trouble(films, recwarn):
     assert not recwarn.list
 
 
-def test_a_function_that_is_no_kernel_still_gives_an_answer(films):
+def test_a_function_that_is_not_a_kernel_gives_finite_utilities(films):
     items, pairs, answers, _ = films
     model = PreferenceSVM(items, 100.0, lambda X, Y: np.tanh(X @ Y.T - 1), max_iter=3000)
     with warnings.catch_warnings():
@@ -246,8 +248,9 @@ def test_two_labels_are_an_ordinary_machine_without_bias(rankings):
 
 def test_what_is_not_ranked_says_nothing(rankings):
     X, Y = rankings
-    at, better, worse = edges_of(np.array([[1.0, np.nan, 2.0], [1.0, 1.0, np.nan]]))
-    assert (at.tolist(), better.tolist(), worse.tolist()) == ([0], [0], [2])
+    ranks = np.array([[1.0, np.nan, 2.0], [1.0, 1.0, np.nan]])
+    edges = read_edges(ranks, "ranking", np.arange(3), 2)
+    assert [edges.at.tolist(), edges.better.tolist(), edges.worse.tolist()] == [[0], [0], [2]]
     partial = Y.copy()
     partial[::2, 1] = np.nan
     assert LabelRankingSVM(10.0, kernel="linear").fit(X, partial).score(X, Y) > 0.85
@@ -295,10 +298,16 @@ def test_copies_of_a_ranking_model_predict_the_same(rankings, copier):
         (np.ones((60, 4)), "Y states no preference"),
         (np.ones((60, 1)), "fewer than two labels"),
         (np.ones((59, 4)), "Y has 59 rows and X has 60"),
-        (np.full((60, 2), "first"), "Y must hold ranks"),
+        (np.full((60, 2), "first"), "not numbers; pass ranks"),
     ],
     ids=["ties", "one", "short", "text"],
 )
 def test_rankings_that_say_nothing_are_refused(rankings, Y, message):
     with pytest.raises(ValueError, match=message):
         LabelRankingSVM().fit(rankings[0], Y)
+
+
+def test_a_ranking_without_preferences_cannot_be_scored(rankings):
+    X, Y = rankings
+    with pytest.raises(ValueError, match="nothing to score"):
+        LabelRankingSVM().fit(X, Y).score(X, np.ones_like(Y))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from ordinality.gp.criteria import ENGINES, Evaluation, Problem
+from ordinality.gp.criteria import ENGINES, Objective, ObjectiveValue
 from ordinality.gp.design import Direct
 from ordinality.gp.likelihoods import Ordinal
 from ordinality.gp.site_loop import Approximation
@@ -35,7 +35,7 @@ def any_kernel(request: pytest.FixtureRequest) -> Kernel:
 
 
 @pytest.fixture(scope="session")
-def draw_problem() -> Callable[..., Problem]:
+def draw_problem() -> Callable[..., Objective]:
     """Draw inputs, a function and its levels from the model itself."""
     return _draw_problem
 
@@ -51,7 +51,7 @@ def _draw_problem(
     link: str = "probit",
     engine: str = "ep",
     **options,
-) -> Problem:
+) -> Objective:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     # The jitter is for the factor only: a linear kernel has rank d.
@@ -60,14 +60,14 @@ def _draw_problem(
     y = np.searchsorted(thresholds, f + noise * error)
     options = {"weights": np.ones(n), "tol": TIGHT[engine]} | options
     likelihood = Ordinal(np.array(thresholds), noise, link)
-    return Problem(X, y, kernel=kernel, likelihood=likelihood, engine=engine, **options)
+    return Objective(X, y, kernel=kernel, likelihood=likelihood, engine=engine, **options)
 
 
 @pytest.fixture(scope="session")
 def solve() -> Callable[..., Approximation]:
     """Run the engine of a problem on its own kernel matrix."""
 
-    def run(problem: Problem, **options) -> Approximation:
+    def run(problem: Objective, **options) -> Approximation:
         options = {"weights": problem.weights, "tol": problem.tol} | options
         K = problem.kernel(problem.X)
         return ENGINES[problem.engine](K, Direct(), problem.likelihood, problem.y, **options)
@@ -83,7 +83,7 @@ def assert_gradient_is_exact() -> Callable[..., None]:
     them shows, because no component of the direction is small.
     """
 
-    def check(problem: Problem, step: float = 2e-3, rel: float = 1e-7) -> None:
+    def check(problem: Objective, step: float = 2e-3, rel: float = 1e-7) -> None:
         here = problem.evaluate(problem.theta)
         assert here.approximation.converged
         rng = np.random.default_rng(len(problem.theta))
@@ -96,7 +96,7 @@ def assert_gradient_is_exact() -> Callable[..., None]:
     return check
 
 
-def _slope(problem: Problem, here: Evaluation, direction: np.ndarray) -> float:
+def _slope(problem: Objective, here: ObjectiveValue, direction: np.ndarray) -> float:
     """Central difference of fourth order: truncation is near 1e-10 for steps of 2e-3."""
 
     def value(steps: int) -> float:
@@ -115,7 +115,7 @@ def exact_evidence() -> Callable[..., float]:
     which has a closed form; Gauss-Legendre nodes serve the others.
     """
 
-    def integrate(problem: Problem, nodes: int = 24) -> float:
+    def integrate(problem: Objective, nodes: int = 24) -> float:
         likelihood = problem.likelihood
         edges = np.concatenate([[-np.inf], likelihood.thresholds, [np.inf]])
         C = problem.kernel(problem.X) + likelihood.noise**2 * np.eye(len(problem.y))

@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-from ordinality.gp.design import Differences, Direct, Rows
+from ordinality.gp.design import Combinations, Differences, Direct
 
 
 @pytest.fixture
 def mixed():
     """Comparisons, direct looks and a general row over seven latent values, and A itself."""
-    contrast = Rows(np.array([[1, 2, 5]]), np.array([[0.5, -2.0, 1.5]]), 7)
-    rows = Rows.stacked(
-        [Differences([[0, 3], [3, 6], [0, 3], [2, 2]], 7), Rows.direct([6, 1], 7), contrast]
-    )
+    pairs, items = [[0, 3, 0], [3, 6, 0], [0, 3, 0], [2, 2, 0]], [[6, 0, 0], [1, 0, 0]]
+    signs = [[1.0, -1.0, 0.0]] * 4 + [[1.0, 0.0, 0.0]] * 2
+    index, value = np.array([*pairs, *items, [1, 2, 5]]), np.array([*signs, [0.5, -2.0, 1.5]])
+    rows = Combinations(index, value, 7)
     A = np.zeros((7, 7))
     A[[0, 1, 2], [0, 3, 0]] = 1.0
     A[[0, 1, 2], [3, 6, 3]] = -1.0

@@ -204,7 +204,7 @@ def test_a_far_start_ends_at_the_same_point(draw_problem, solve, engine):
 
 @each_link
 @each_engine
-def test_one_iteration_reports_that_it_has_not_settled(draw_problem, solve, engine, link):
+def test_one_iteration_reports_that_it_has_not_converged(draw_problem, solve, engine, link):
     problem = draw_problem(18, SMOOTH, engine=engine, link=link)
     a = solve(problem, max_iter=1)
     assert not a.converged

@@ -9,7 +9,7 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
 
-from ordinality.gp.criteria import ENGINES, Problem
+from ordinality.gp.criteria import ENGINES, Objective
 from ordinality.gp.likelihoods import Ordinal
 from ordinality.gp.posterior.observations import Predictor
 from ordinality.kernels import Gaussian
@@ -27,7 +27,7 @@ def from_vectors(case, engine):
     """A published problem; the signal variance is the first parameter of its kernel."""
     length_scale = np.exp(-0.5 * np.array(case["log_kappa"]))
     thresholds = case["b1"] + np.cumsum([0.0, *np.exp(case["log_delta"])])
-    return Problem(
+    return Objective(
         np.array(case["X"]),
         np.array(case["y"]) - 1,
         np.ones(len(case["y"])),
@@ -151,7 +151,7 @@ def test_bound_is_below_the_exact_evidence_of_logistic_noise(
 @pytest.mark.parametrize("weight", [1.0, 0.3])
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_one_observation_gives_exact_moments_under_ep(solve, link, weight, level):
-    problem = Problem(
+    problem = Objective(
         np.zeros((1, 1)), np.array([level]), np.array([weight]), 2.3 * Gaussian(),
         Ordinal(np.array([-0.4, 0.5]), 0.3, link), tol=1e-12,
     )  # fmt: skip

@@ -6,13 +6,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from ordinality.gp import optimise
-from ordinality.gp.criteria import CRITERIA, ENGINES, Problem
+from ordinality.gp.criteria import CRITERIA, ENGINES, Objective
 from ordinality.gp.design import Differences
 from ordinality.gp.hyperpriors import Hyperprior, hyperprior
 from ordinality.gp.likelihoods import Ordinal, Symmetric
-from ordinality.gp.optimise import curvature, maximise
+from ordinality.gp.optimise import NextStep, curvature, lbfgs, maximise, refine
 from ordinality.kernels import Gaussian
 
 
@@ -91,7 +92,7 @@ def test_level_and_scale_of_the_latent_function_are_hardly_better_known(draw_pro
     np.testing.assert_allclose(rest @ grown @ rest.T, 4.0 * rest @ data @ rest.T, atol=1e-9)
 
 
-def test_a_curvature_that_is_none_grows_without_harm(draw_problem):
+def test_a_hessian_that_is_not_definite_grows_without_harm(draw_problem):
     coarse, fine = (draw_problem(0, Gaussian(), n=n) for n in (10, 40))
     saddle = np.diag([1.0, -1.0, -2.0, -3.0, 0.0])
     grown = optimise._grown(saddle, coarse.theta, coarse, fine)
@@ -114,7 +115,7 @@ def direct(table):
     return maximise(table, coarse_to_fine=False, gain=1e-5)
 
 
-def test_coarse_to_fine_ends_where_the_direct_way_does(table, direct):
+def test_coarse_to_fine_ends_where_a_direct_search_does(table, direct):
     fit = maximise(table)
     assert fit.converged
     assert fit.best.value == pytest.approx(direct.best.value, abs=3e-3)
@@ -124,7 +125,7 @@ def test_coarse_to_fine_ends_where_the_direct_way_does(table, direct):
     np.testing.assert_array_equal(again.best.theta, fit.best.theta)
 
 
-def test_what_a_rough_search_found_is_settled_as_exactly_as_was_asked(table):
+def test_the_end_of_a_rough_search_is_evaluated_with_the_exact_engine(table):
     fit = maximise(table)
     assert fit.problem is table
     assert fit.best.approximation.residual < table.tol < table.rough(1e-3).tol
@@ -134,12 +135,12 @@ def test_what_a_rough_search_found_is_settled_as_exactly_as_was_asked(table):
     np.testing.assert_allclose(fit.best.gradient, exact.gradient, rtol=0, atol=1e-4)
 
 
-def test_the_direct_way_ends_at_the_top(table, direct):
+def test_a_direct_search_ends_at_the_maximum(table, direct):
     assert direct.path == ((600, direct.n_evaluations),)
     hessian = curvature(table.evaluate, direct.best, np.full((6, 2), [-50.0, 50.0]))
     assert np.all(np.linalg.eigvalsh(hessian) < 0)
     left = -0.5 * direct.best.gradient @ np.linalg.solve(hessian, direct.best.gradient)
-    assert left < 1e-3  # nats that a Newton step still promises
+    assert left < 1e-3  # nats that a Newton step is still expected to gain
 
 
 def test_the_fit_holds_the_model_it_found(table, direct):
@@ -166,7 +167,7 @@ def test_every_criterion_of_every_engine_is_raised(draw_problem, engine, criteri
 
 def test_the_best_of_several_starts_is_kept(draw_problem):
     problem = draw_problem(5, Gaussian([1.0, 2.0]), n=25, tol=1e-6)
-    # Length scales so long that nothing but a constant is in sight: a lower top is near.
+    # Length scales so long that nothing but a constant is in sight: a lower maximum is near.
     far = replace(
         problem,
         kernel=Gaussian([55.0, 110.0]),
@@ -183,7 +184,7 @@ def test_the_best_of_several_starts_is_kept(draw_problem):
     both = maximise(far, starts=[problem.theta], mapper=mapper)
     np.testing.assert_array_equal(asked, [far.theta, problem.theta])
     np.testing.assert_array_equal(both.best.theta, good.best.theta)
-    # Each start was searched from as it is alone; only the best was settled exactly.
+    # Each start was searched from as it is alone; only the best was evaluated exactly.
     assert both.n_evaluations == good.n_evaluations + poor.n_evaluations - 1
 
 
@@ -204,10 +205,243 @@ def test_subsets_that_see_most_of_the_items_are_passed_over():
     pairs = np.column_stack([left, (left + rng.integers(1, 300, size=1500)) % 300])
     y = (X[pairs[:, 0], 0] > X[pairs[:, 1], 0] + 0.5 * rng.normal(size=1500)).astype(int)
     kernel, likelihood = Gaussian(1.4), Symmetric.of(sigma=0.5)
-    problem = Problem(X, y, np.ones(1500), kernel, likelihood, design=Differences(pairs, 300))
+    problem = Objective(X, y, np.ones(1500), kernel, likelihood, design=Differences(pairs, 300))
     assert problem.effort == 450
     assert [len(s) for s in optimise._subsets(y, np.random.default_rng(0))] == [250, 612]
     fit = maximise(problem)
     assert [rows for rows, _ in fit.path] == [250, 1500]  # 612 pairs see nearly all items
     direct = maximise(problem, coarse_to_fine=False, gain=1e-5)
     assert fit.best.value == pytest.approx(direct.best.value, abs=0.02)
+
+
+# Optimisers, on functions whose maximum is known
+
+
+WIDE = np.array([[-10.0, 10.0], [-10.0, 10.0]])
+
+
+def evaluated(function, converged=True, credible=lambda theta: True):
+    """`function` of theta (value and gradient) as optimisers call it, recording its calls."""
+
+    def evaluate(theta, start=None):
+        value, gradient = function(theta)
+        calls.append((theta, value, start))
+        return SimpleNamespace(
+            theta=theta,
+            value=value,
+            gradient=gradient,
+            start=len(calls),
+            converged=converged,
+            credible=credible(theta),
+        )
+
+    calls = []
+    return evaluate, calls
+
+
+H = np.array([[-3.0, 1.0], [1.0, -2.0]])
+MAXIMUM = np.array([1.0, -0.5])
+
+
+def quadratic(theta):
+    d = theta - MAXIMUM
+    return 0.5 * d @ H @ d, H @ d
+
+
+def valley(theta):
+    """Rosenbrock's, upside down: the maximum is at (1, 1)."""
+    x, y = theta
+    bend = y - x**2
+    return -((1 - x) ** 2) - 100 * bend**2, np.array(
+        [2 * (1 - x) + 400 * x * bend, -200 * bend]
+    )
+
+
+def cliff(theta):
+    """So steep that first steps go too far; the maximum is at asinh(0.3) / 8."""
+    return float(np.sum(2.4 * theta - np.cosh(8 * theta))), 2.4 - 8 * np.sinh(8 * theta)
+
+
+def misled(theta):
+    """A gradient that points the wrong way, as that of an engine that did not converge may."""
+    return -float(theta @ theta), 2.0 * theta
+
+
+@pytest.mark.parametrize("most", [10, 20, 60])
+def test_lbfgs_stays_within_its_evaluations(most):
+    evaluate, calls = evaluated(valley)
+    result = lbfgs(evaluate, np.array([-1.2, 1.0]), WIDE, np.ones(2), most, 1e-12)
+    assert result.n_evaluations == len(calls) <= most
+    assert result.best.value == max(value for _, value, _ in calls)
+    assert result.converged == (most == 60)
+
+
+@pytest.mark.parametrize(("function", "most"), [(cliff, 1), (misled, 8)])
+def test_lbfgs_stays_within_its_evaluations_where_steps_fail(function, most):
+    evaluate, calls = evaluated(function)
+    lbfgs(evaluate, np.array([0.5, 0.5]), WIDE, np.ones(2), most, 1e-12)
+    assert len(calls) <= most
+
+
+def test_lbfgs_finds_the_maximum_in_any_units():
+    for scale in (np.ones(2), np.array([0.1, 3.0])):
+        evaluate, _ = evaluated(valley)
+        result = lbfgs(evaluate, np.array([-1.2, 1.0]), WIDE, scale, 200, 1e-12)
+        np.testing.assert_allclose(result.best.theta, 1.0, rtol=0, atol=1e-4)
+
+
+def test_lbfgs_stops_once_steps_gain_little():
+    patient, brief = (
+        lbfgs(evaluated(valley)[0], np.array([-1.2, 1.0]), WIDE, np.ones(2), 200, gain)
+        for gain in (1e-12, 0.5)
+    )
+    assert brief.n_evaluations < patient.n_evaluations
+    assert brief.converged
+    assert brief.best.value < patient.best.value
+
+
+def test_lbfgs_stays_in_its_box_and_hands_on_the_best_start():
+    box = np.array([[-0.5, 0.5], [-10.0, 10.0]])
+    evaluate, calls = evaluated(quadratic)
+    result = lbfgs(evaluate, np.zeros(2), box, np.ones(2), 60, 1e-12)
+    thetas = np.array([theta for theta, _, _ in calls])
+    assert np.all((thetas[:, 0] >= -0.5) & (thetas[:, 0] <= 0.5))
+    # On the edge x = 1/2 the maximum is where the second derivative alone vanishes.
+    np.testing.assert_allclose(result.best.theta, [0.5, -0.75], rtol=0, atol=1e-6)
+    for i, (_, _, start) in enumerate(calls):
+        values = [value for _, value, _ in calls[:i]]
+        assert start == (1 + int(np.argmax(values)) if values else None)
+
+
+def pit(theta):
+    """A straight slope, a maximum at a ratio near 9.6, then a plateau with wrong gradients.
+
+    As the evidence of a linear kernel, it depends on the ratio of variance and noise alone.
+    """
+    ratio = theta[0] - 2.0 * theta[1]
+    value = -20.0 * np.logaddexp(0.0, 4.0 - ratio) - 5.0 * expit(2.0 * (ratio - 12.0))
+    slope = 20.0 * expit(4.0 - ratio) - 10.0 * expit(2 * ratio - 24) * expit(24 - 2 * ratio)
+    if ratio > 20:  # an engine that did not converge: the gradient is not that of the value
+        slope = -2.0
+    return value, slope * np.array([1.0, -2.0])
+
+
+def test_lbfgs_comes_back_from_a_corner_of_the_box():
+    box = np.array([[-18.0, 9.0], [-7.0, 3.0]])
+    evaluate, calls = evaluated(pit)
+    result = lbfgs(evaluate, np.zeros(2), box, np.full(2, 0.1), 150, 2e-4)
+    assert any(theta[0] - 2.0 * theta[1] > 20 for theta, _, _ in calls)
+    assert result.converged
+    assert result.n_evaluations == len(calls)
+    assert result.best.theta @ [1.0, -2.0] == pytest.approx(9.56, abs=0.05)
+
+
+def test_lbfgs_has_converged_where_nothing_is_left_to_gain_however_it_ended():
+    def cut(most):
+        start = np.array([-0.5, 0.5])
+        return lbfgs(evaluated(valley)[0], start, WIDE, np.ones(2), most, 1e-6)
+
+    needed = cut(100).n_evaluations
+    ends = [cut(most) for most in range(needed - 5, needed)]  # all cut before they saw the end
+    left = [0.5 * float(np.sum(end.best.gradient**2)) for end in ends]
+    assert [end.converged for end in ends] == [nats < 1e-6 for nats in left]
+    assert left[0] > 1e-6 > left[-1]
+
+
+def test_refine_is_at_the_maximum_of_a_quadratic_after_two_evaluations():
+    evaluate, _ = evaluated(quadratic)
+    result = refine(evaluate, NextStep.of(np.zeros(2), H), WIDE, 60, 1e-9)
+    assert result.n_evaluations == 2
+    assert result.converged
+    np.testing.assert_allclose(result.best.theta, MAXIMUM, rtol=0, atol=1e-12)
+
+
+def test_refine_stays_in_its_box_and_finds_the_maximum_on_its_edge():
+    box = np.array([[-0.5, 0.5], [-10.0, 10.0]])
+    evaluate, calls = evaluated(quadratic)
+    result = refine(evaluate, NextStep.of(np.array([-3.0, 0.0]), H), box, 60, 1e-9)
+    thetas = np.array([theta for theta, _, _ in calls])
+    assert np.all((thetas[:, 0] >= -0.5) & (thetas[:, 0] <= 0.5))
+    assert result.converged
+    np.testing.assert_allclose(result.best.theta, [0.5, -0.75], rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "wrong", [np.diag([2.0, -1e-9]), np.diag([-1e4, -0.1]), np.zeros((2, 2))]
+)
+def test_refine_finds_the_maximum_whatever_hessian_it_is_given(wrong):
+    evaluate, calls = evaluated(valley)
+    result = refine(evaluate, NextStep.of(np.array([-0.5, 0.5]), wrong), WIDE, 200, 1e-9)
+    assert result.converged
+    assert result.n_evaluations == len(calls)
+    np.testing.assert_allclose(result.best.theta, 1.0, rtol=0, atol=1e-2)
+
+
+@pytest.mark.parametrize("most", [1, 2, 7])
+def test_refine_stays_within_its_evaluations(most):
+    evaluate, calls = evaluated(valley)
+    result = refine(evaluate, NextStep.of(np.array([-1.2, 1.0]), -np.eye(2)), WIDE, most, 1e-12)
+    assert result.n_evaluations == len(calls) == most
+    assert not result.converged
+    assert result.best.value == max(value for _, value, _ in calls)
+
+
+@pytest.mark.parametrize(
+    ("at", "edge"), [(MAXIMUM + 1e-6, 10.0), (np.array([0.5, -0.75]), 0.5)]
+)
+def test_refine_does_not_leave_a_maximum_inside_or_on_the_edge(at, edge):
+    evaluate, _ = evaluated(quadratic)
+    box = np.array([[-10.0, edge], [-10.0, 10.0]])
+    result = refine(evaluate, NextStep.of(at, H), box, 60, 1e-9)
+    assert result.n_evaluations == 1
+    assert result.converged
+
+
+def test_a_search_goes_on_from_its_next_step():
+    evaluate, calls = evaluated(valley)
+    first = refine(evaluate, NextStep.of(np.array([-0.5, 0.5]), -np.eye(2)), WIDE, 3, 1e-9)
+    assert not first.converged
+    then = refine(evaluate, first.next_step, WIDE, 200, 1e-9)
+    theta, _, start = calls[3]
+    np.testing.assert_array_equal(theta, first.next_step.theta)
+    assert start == first.next_step.start is not None
+    assert then.converged
+    assert then.n_evaluations == len(calls) - 3
+    np.testing.assert_allclose(then.best.theta, 1.0, rtol=0, atol=1e-2)
+
+
+def test_curvature_is_the_hessian_and_steps_inwards_at_the_edge():
+    evaluate, calls = evaluated(quadratic)
+    box = np.array([[-10.0, 0.3], [-10.0, 10.0]])
+    at = evaluate(np.array([0.3, 0.0]))
+    found = curvature(evaluate, at, box)
+    np.testing.assert_allclose(found, H, rtol=0, atol=1e-9)
+    assert all(theta[0] <= 0.3 for theta, _, _ in calls)
+    assert [start for _, _, start in calls[1:]] == [1, 1]
+
+
+def test_a_search_gives_up_when_a_tenth_of_its_evaluations_did_not_converge():
+    evaluate, calls = evaluated(valley, converged=False)
+    result = lbfgs(evaluate, np.array([-1.2, 1.0]), WIDE, np.ones(2), 60, 1e-12)
+    assert len(calls) == result.n_evaluations == result.n_unconverged == 7
+    assert not result.converged
+    evaluate, calls = evaluated(valley, converged=False)
+    refine(evaluate, NextStep(np.array([-1.2, 1.0]), np.eye(2)), WIDE, 60, 1e-12)
+    assert len(calls) == 7
+
+
+def test_a_search_does_not_end_where_its_criterion_is_not_credible():
+    def slope(theta):  # rises to the right without end
+        return float(theta.sum()), np.ones(1)
+
+    evaluate, _ = evaluated(slope, credible=lambda theta: theta[0] < 2.0)
+    box = np.array([[-10.0, 10.0]])
+    result = lbfgs(evaluate, np.zeros(1), box, np.ones(1), 60, 1e-6)
+    assert result.best.credible
+    assert 1.0 < result.best.theta[0] < 2.0
+
+
+def test_a_search_leaves_a_start_that_is_not_credible_for_any_that_is():
+    evaluate, _ = evaluated(valley, credible=lambda theta: theta[0] > -1.0)
+    result = lbfgs(evaluate, np.array([-1.2, 1.0]), WIDE, np.ones(2), 60, 1e-12)
+    assert result.best.credible

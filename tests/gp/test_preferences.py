@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from ordinality.gp import ep as parallel
-from ordinality.gp.criteria import ENGINES, Problem
-from ordinality.gp.design import Differences, Direct, Rows
+from ordinality.gp import ep as ep_module
+from ordinality.gp.criteria import ENGINES, Objective
+from ordinality.gp.design import Combinations, Differences, Direct
 from ordinality.gp.likelihoods import Ordinal, Several, Symmetric
 from ordinality.gp.posterior import choose, precision
 from ordinality.kernels import Gaussian
@@ -17,7 +17,7 @@ from ordinality.kernels import Gaussian
 TIGHT = {"laplace": 1e-18, "ep": 1e-12, "variational": 1e-12}
 SMOOTH = 1.5 * Gaussian([1.0, 2.0])
 # Observations for each latent value, and digits of the prior, from which a form is taken.
-FORMS = {"m-form": (np.inf, 0.0), "n-form": (0.0, np.inf), "canonical": (0.0, 1e-7)}
+FORMS = {"observations": (np.inf, 0.0), "whitened": (0.0, np.inf), "precision": (0.0, 1e-7)}
 
 each_engine = pytest.mark.parametrize("engine", ENGINES)
 published_engine = pytest.mark.parametrize("engine", ["laplace", "ep"])
@@ -44,7 +44,7 @@ def in_form(monkeypatch, form, problem):
 def from_vectors(case, engine):
     """A published problem; the signal variance is the first parameter of its kernel."""
     X, pairs = np.array(case["X"]), np.array(case["pairs"])
-    return Problem(
+    return Objective(
         X,
         np.ones(len(pairs), dtype=int),
         np.ones(len(pairs)),
@@ -66,7 +66,7 @@ def draw(engine, *, n=7, m=10, seed=0, likelihood=None, kernel=SMOOTH, **options
     h = f[pairs[:, 0]] - f[pairs[:, 1]] + likelihood.noise * rng.normal(size=m)
     y = np.searchsorted(likelihood.thresholds, h)
     options = {"weights": np.ones(m), "tol": TIGHT[engine]} | options
-    return Problem(
+    return Objective(
         X, y, kernel=kernel, likelihood=likelihood, engine=engine, design=Differences(pairs, n),
         **options,
     )  # fmt: skip
@@ -83,7 +83,9 @@ def mixed(engine, *, n=7, seed=0):
         Symmetric.of(sigma=0.8),
     )
     pairs = np.array([rng.choice(n, 2, replace=False) for _ in range(12)])
-    design = Rows.stacked([Rows.direct(rng.integers(n, size=6), n), Differences(pairs, n)])
+    rated = np.column_stack([rng.integers(n, size=6), np.zeros(6, dtype=int)])
+    value = np.repeat([[1.0, 0.0], [1.0, -1.0]], [6, 12], axis=0)
+    design = Combinations(np.concatenate([rated, pairs]), value, n)
     kind = np.repeat([0, 1, 2], [6, 7, 5])
     likelihood = Several(parts, kind)
     h = design.see(f) + likelihood.noise * rng.normal(size=18)
@@ -91,7 +93,7 @@ def mixed(engine, *, n=7, seed=0):
         [np.searchsorted(parts[k].thresholds, v) for k, v in zip(kind, h, strict=True)]
     )
     weights = rng.uniform(0.5, 2.5, 18)
-    return Problem(
+    return Objective(
         X, y, weights, SMOOTH, likelihood, engine=engine, tol=TIGHT[engine], design=design
     )
 
@@ -197,10 +199,10 @@ def test_gradients_of_comparisons_are_exact(assert_gradient_is_exact, each_form,
 
 @each_engine
 @pytest.mark.parametrize("problem", [mixed, draw], ids=["mixed", "comparisons"])
-@pytest.mark.parametrize("form", ["n-form", "canonical"])
+@pytest.mark.parametrize("form", ["whitened", "precision"])
 def test_all_forms_are_the_same_posterior(monkeypatch, engine, problem, form):
     problem = problem(engine)
-    one, other = (in_form(monkeypatch, each, problem) for each in ("m-form", form))
+    one, other = (in_form(monkeypatch, each, problem) for each in ("observations", form))
     assert one.value == pytest.approx(other.value, abs=1e-9)
     np.testing.assert_allclose(one.gradient, other.gradient, rtol=0, atol=1e-9)
     for name in ("tau", "nu", "mean", "var", "alpha", "cavity_mean", "cavity_var"):
@@ -217,10 +219,10 @@ def test_noise_and_kernel_variance_share_one_scale(each_form, engine):
 
 
 @each_engine
-@pytest.mark.parametrize("form", ["n-form", "canonical"])
+@pytest.mark.parametrize("form", ["whitened", "precision"])
 def test_little_noise_leaves_the_forms_in_agreement(monkeypatch, engine, form):
     problem = draw(engine, m=25, likelihood=Symmetric.of(sigma=0.01), tol=1e-9, max_iter=2000)
-    one, other = (in_form(monkeypatch, each, problem) for each in ("m-form", form))
+    one, other = (in_form(monkeypatch, each, problem) for each in ("observations", form))
     assert one.approximation.converged
     assert other.approximation.converged
     assert one.value == pytest.approx(other.value, abs=1e-7)
@@ -320,7 +322,7 @@ def test_a_certain_tie_pulls_two_items_together(each_form, engine):
 def test_sweeps_end_where_all_at_once_ends(monkeypatch, each_form, weights):
     problem = draw("ep", m=14, weights=np.full(14, weights), tol=1e-10)
     together = problem.evaluate(problem.theta)
-    monkeypatch.setattr(parallel, "_PARALLEL", 1)
+    monkeypatch.setattr(ep_module, "_PARALLEL", 1)
     apart = problem.evaluate(problem.theta)
     assert apart.approximation.converged
     assert apart.value == pytest.approx(together.value, abs=1e-10)
@@ -330,7 +332,7 @@ def test_sweeps_end_where_all_at_once_ends(monkeypatch, each_form, weights):
 def test_sweeps_know_the_kind_of_each_observation(monkeypatch, each_form):
     problem = replace(mixed("ep"), weights=np.ones(18), tol=1e-10)
     together = problem.evaluate(problem.theta)
-    monkeypatch.setattr(parallel, "_PARALLEL", 1)
+    monkeypatch.setattr(ep_module, "_PARALLEL", 1)
     apart = problem.evaluate(problem.theta)
     assert apart.approximation.converged
     assert apart.value == pytest.approx(together.value, abs=1e-10)
@@ -366,7 +368,7 @@ def test_a_contrast_basis_leaves_the_evidence_of_label_preferences(each_form, en
     # Orthonormal columns that sum to zero: the mean of an input's labels is never seen.
     H = np.linalg.qr(np.column_stack([np.ones(L), np.eye(L)[:, 1:]]))[0][:, 1:]
     index = np.arange(L - 1) * n + i[:, None]
-    contrasts = Rows(index, H[a] - H[b], n * (L - 1))
+    contrasts = Combinations(index, H[a] - H[b], n * (L - 1))
     one, other = (
         ENGINES[engine](np.kron(np.eye(k), K), design, likelihood, y, tol=TIGHT[engine])
         for k, design in ((L, stacked), (L - 1, contrasts))

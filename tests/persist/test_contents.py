@@ -86,7 +86,7 @@ def refused(path, message):
 
 def test_an_observation_of_an_item_that_is_not_there_is_refused(preferences, path):
     changed(preferences, path, "fit_.problem.design.index", lambda a: np.full_like(a, 20_000))
-    refused(path, "is not valid: PreferenceGP.fit_.Fit.problem.*Rows")
+    refused(path, "is not valid: PreferenceGP.fit_.Fit.problem.*Combinations")
 
 
 def test_negative_indices_of_labels_are_refused(rankings, path):

@@ -1,47 +1,122 @@
-"""What people say about labels, as a list of preferences: which input, which of two labels.
+"""Label preference graphs: rankings, classes, levels and hierarchies as pairs of labels.
 
-A ranking, a class, a level of a scale or a hierarchy are all graphs over the labels, a set of
-edges from the better to the worse for each input.
+What Y says about an input is a graph over the labels, with an edge from the better to the worse
+of two labels. `LabelRanker` holds the predictions that follow from a score for each label.
 
 Chu & Ghahramani (2005, ICML), section 3 and figure 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .. import levels as _levels
-from ..svm.pairs import edges_of
+from .fitting import check_weights
 
-__all__ = ["GRAPHS", "Edges", "LabelRanker", "labels_of", "places", "read"]
+__all__ = ["GRAPHS", "Edges", "LabelRanker", "edges_to_learn", "labels_of", "read_edges"]
 
 
 GRAPHS = ("ranking", "layers", "multiclass", "ordinal", "edges")
+
+
+class LabelRanker:
+    """Predictions of an estimator with a score for each label, `scores`."""
+
+    graph: str = "ranking"  # what Y says, one of `GRAPHS`
+    classes_: np.ndarray
+
+    def scores(self, X: Any) -> np.ndarray:
+        """A score for each label, shape (q, L)."""
+        raise NotImplementedError
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Ranks of the labels, 1 for the best, whatever Y was; `predict_top` names one label.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, d)
+            Inputs; kernel values with the training rows, (q, n), if the kernel is precomputed.
+
+        Returns
+        -------
+        ranks : ndarray of int, shape (q, L)
+            Columns in the order of ``classes_``; of two equal scores the first label wins.
+        """
+        order = np.argsort(-self.scores(X), axis=1, kind="stable")
+        return 1 + np.argsort(order, axis=1)
+
+    def predict_top(self, X: Any) -> np.ndarray:
+        """The best label of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, d)
+            Inputs; kernel values with the training rows, (q, n), if the kernel is precomputed.
+
+        Returns
+        -------
+        labels : ndarray of shape (q,)
+            Of ``classes_``.
+        """
+        return self.classes_[np.argmax(self.scores(X), axis=1)]
+
+    def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+        """Share of the preferences in Y that are predicted correctly.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, d)
+            Inputs; kernel values with the training rows, (q, n), if the kernel is precomputed.
+        Y : array-like
+            What is true of each row, as for `fit`; ties do not count.
+        sample_weight : array-like of shape (q,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        score : float
+            Between 0 and 1.
+        """
+        scores = self.scores(X)
+        edges = read_edges(Y, self.graph, self.classes_, len(scores))
+        weights = check_weights(sample_weight, len(scores))[edges.at]
+        if not np.any(weights > 0):
+            raise ValueError(
+                "Y states no preference, so there is nothing to score; pass rows that put one "
+                "label before another."
+            )
+        right = scores[edges.at, edges.better] > scores[edges.at, edges.worse]
+        return float(np.average(right, weights=weights))
 
 
 @dataclass(frozen=True, eq=False)
 class Edges:
     """Preferences in order of inputs; where ``tied``, neither of the two is preferred."""
 
-    at: np.ndarray  # (m,)
-    better: np.ndarray
+    at: np.ndarray  # (m,), inputs
+    better: np.ndarray  # (m,), numbers of labels
     worse: np.ndarray
-    tied: np.ndarray  # of bool
+    tied: np.ndarray  # (m,) of bool
 
     @classmethod
-    def of(cls, parts: Sequence[tuple[np.ndarray, ...]], tied: Sequence[bool]) -> Edges:
-        """From several lists of (inputs, better, worse)."""
-        at, better, worse = (np.concatenate(column) for column in zip(*parts, strict=True))
-        ties = np.repeat(tied, [len(part[0]) for part in parts]).astype(bool)
-        order = np.lexsort((worse, better, ties, at))
-        return cls(at[order], better[order], worse[order], ties[order])
+    def of(
+        cls,
+        at: np.ndarray,
+        better: np.ndarray,
+        worse: np.ndarray,
+        tied: np.ndarray | None = None,
+    ) -> Edges:
+        """Preferences given in any order; without ties if ``tied`` is None."""
+        tied = np.zeros(len(at), dtype=bool) if tied is None else tied
+        return cls(at, better, worse, tied).only(np.lexsort((worse, better, tied, at)))
 
-    def __len__(self) -> int:
-        return len(self.at)
+    def only(self, which: np.ndarray) -> Edges:
+        """Some of them."""
+        arrays = (self.at, self.better, self.worse, self.tied)
+        return Edges(*(array[which] for array in arrays))
 
     def renumbered(self, order: np.ndarray) -> Edges:
         """The same preferences where row ``order[i]`` has become row i."""
@@ -54,24 +129,21 @@ class Edges:
         every = np.bincount(self.at * 2 * L**2 + kind, minlength=n * 2 * L**2)
         return every.reshape(n, -1)
 
-    def only(self, which: np.ndarray) -> Edges:
-        """Some of them."""
-        arrays = (self.at, self.better, self.worse, self.tied)
-        return Edges(*(array[which] for array in arrays))
 
-
-def labels_of(Y: Any, graph: str, stated: Any) -> np.ndarray:
+def labels_of(Y: Any, graph: str, stated: Any = None) -> np.ndarray:
     """The labels that there are, in order where they have one."""
     if stated is not None:
         labels = np.asarray(stated)
         if labels.ndim != 1 or len(np.unique(labels)) != len(labels):
-            raise ValueError(f"labels={stated!r} must be a list of different labels.")
+            raise ValueError(
+                f"labels={stated!r} is not a list of different labels; name each label once."
+            )
     elif graph == "edges":
-        labels = np.unique(_pairs(Y)[1])
+        labels = np.unique(_listed_pairs(Y)[1])
     elif np.ndim(Y) == 2:
         labels = np.arange(np.shape(Y)[1])
     elif graph == "ordinal":
-        labels = _ordered(Y)
+        labels = _ordered_labels(Y)
     else:
         labels = np.unique(np.asarray(Y))
     if len(labels) < 2:
@@ -82,7 +154,7 @@ def labels_of(Y: Any, graph: str, stated: Any) -> np.ndarray:
     return labels
 
 
-def _ordered(Y: Any) -> np.ndarray:
+def _ordered_labels(Y: Any) -> np.ndarray:
     order = _levels.resolve(Y)
     if order.guessed:
         raise ValueError(
@@ -92,12 +164,28 @@ def _ordered(Y: Any) -> np.ndarray:
     return order.levels
 
 
-def read(Y: Any, graph: str, labels: np.ndarray, n: int, ties: bool = False) -> Edges:
-    """Preferences that Y states about n inputs."""
+def edges_to_learn(
+    Y: Any, graph: str, labels: np.ndarray, weights: np.ndarray, ties: bool = False
+) -> Edges:
+    """Preferences that Y states about rows of positive weight; at least one is demanded."""
+    edges = read_edges(Y, graph, labels, len(weights), ties)
+    edges = edges.only(weights[edges.at] > 0)
+    if not np.any(~edges.tied):
+        raise ValueError(
+            "Y states no preference, so there is nothing to learn from; pass at least one row "
+            "that puts one label before another."
+        )
+    return edges
+
+
+def read_edges(Y: Any, graph: str, labels: np.ndarray, n: int, ties: bool = False) -> Edges:
+    """Preferences that Y states about n inputs; with ``ties``, equal ranks state a tie."""
     if len(Y) != n:
         raise ValueError(f"Y has {len(Y)} rows and X has {n}; wanted as many in each.")
     if graph == "edges":
-        return _listed(Y, labels)
+        at, pairs = _listed_pairs(Y)
+        better, worse = _label_numbers(pairs, labels).T
+        return Edges.of(at, better, worse)
     dimensions = {"ranking": (1, 2), "layers": (2,)}.get(graph, (1,))
     if np.ndim(Y) not in dimensions:
         wanted = "a label for each row" if dimensions == (1,) else "ranks of shape (n, L)"
@@ -105,19 +193,21 @@ def read(Y: Any, graph: str, labels: np.ndarray, n: int, ties: bool = False) -> 
             f"Y has shape {np.shape(Y)}, but graph={graph!r} takes {wanted}; pass that, or "
             f"another graph of {list(GRAPHS)}."
         )
-    if np.ndim(Y) == 1:
-        place = _places(np.asarray(Y), labels)
-        return _chains(place, len(labels)) if graph == "ordinal" else _stars(place, len(labels))
-    return _ranked(_ranks(Y, len(labels)), graph, ties)
+    if np.ndim(Y) == 2:
+        return _ranking_edges(_ranks(Y, len(labels)), graph, ties)
+    label = _label_numbers(np.asarray(Y), labels)
+    at, worse = np.nonzero(label[:, None] != np.arange(len(labels)))
+    # A class comes before every other. From a level outwards, each comes before its neighbour.
+    chain = graph == "ordinal"
+    return Edges.of(at, worse + np.sign(label[at] - worse) if chain else label[at], worse)
 
 
-def _places(array: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Numbers of labels."""
+def _label_numbers(array: np.ndarray, labels: np.ndarray) -> np.ndarray:
     unknown = ~np.isin(array, labels)
     if np.any(unknown):
         raise ValueError(
             f"Y holds {array[unknown].tolist()[0]!r}, which is not one of the labels "
-            f"{labels.tolist()}."
+            f"{labels.tolist()}; correct it, or drop those rows."
         )
     order = np.argsort(labels)
     return order[np.searchsorted(labels, array, sorter=order)]
@@ -127,36 +217,33 @@ def _ranks(Y: Any, L: int) -> np.ndarray:
     try:
         ranks = np.asarray(Y).astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError("Y must hold ranks, numbers of which 1 is the best, or NaN.") from None
+        raise ValueError(
+            "Y holds values that are not numbers; pass ranks, 1 for the best and NaN for a "
+            "label that was not ranked."
+        ) from None
     if ranks.shape[1] != L:
-        raise ValueError(f"Y has {ranks.shape[1]} columns, but there are {L} labels.")
+        raise ValueError(
+            f"Y has {ranks.shape[1]} columns, but there are {L} labels; pass a column of ranks "
+            "for each label."
+        )
     return ranks
 
 
-def _stars(place: np.ndarray, L: int) -> Edges:
-    """One label before all others."""
-    at, other = np.nonzero(place[:, None] != np.arange(L))
-    return Edges.of([(at, place[at], other)], [False])
-
-
-def _chains(place: np.ndarray, L: int) -> Edges:
-    """From the right label outwards, each before its outer neighbour."""
-    at, worse = np.nonzero(place[:, None] != np.arange(L))
-    better = worse + np.sign(place[at] - worse)
-    return Edges.of([(at, better, worse)], [False])
-
-
-def _ranked(ranks: np.ndarray, graph: str, ties: bool) -> Edges:
-    """Of a ranking all pairs of different ranks, of layers those of neighbours."""
-    at, better, worse = edges_of(ranks)
+def _ranking_edges(ranks: np.ndarray, graph: str, ties: bool) -> Edges:
+    """Of a ranking all pairs of different ranks, of layers those of neighbouring layers."""
+    ahead = np.stack(np.nonzero(ranks[:, :, None] < ranks[:, None, :]))  # NaN says nothing
     if graph == "layers":
         layer = _layers(ranks)
-        near = layer[at, worse] - layer[at, better] == 1.0
-        at, better, worse = at[near], better[near], worse[near]
-    parts = [(at, better, worse)]
-    if ties:
-        parts.append(_equal(ranks))
-    return Edges.of(parts, [False, True][: len(parts)])
+        at, better, worse = ahead
+        ahead = ahead[:, layer[at, worse] - layer[at, better] == 1.0]
+    if not ties:
+        return Edges.of(*ahead)
+    a, b = np.triu_indices(ranks.shape[1], 1)
+    at, pair = np.nonzero(ranks[:, a] == ranks[:, b])
+    equal = np.stack([at, a[pair], b[pair]])
+    tied = np.repeat([False, True], [ahead.shape[1], equal.shape[1]])
+    at, better, worse = np.concatenate([ahead, equal], axis=1)
+    return Edges.of(at, better, worse, tied)
 
 
 def _layers(ranks: np.ndarray) -> np.ndarray:
@@ -168,19 +255,7 @@ def _layers(ranks: np.ndarray) -> np.ndarray:
     return out
 
 
-def _equal(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    a, b = np.triu_indices(ranks.shape[1], 1)
-    at, pair = np.nonzero(ranks[:, a] == ranks[:, b])  # NaN equals nothing
-    return at, a[pair], b[pair]
-
-
-def _listed(Y: Any, labels: np.ndarray) -> Edges:
-    at, pairs = _pairs(Y)
-    places = _places(pairs.ravel(), labels).reshape(-1, 2)
-    return Edges.of([(at, places[:, 0], places[:, 1])], [False])
-
-
-def _pairs(Y: Any) -> tuple[np.ndarray, np.ndarray]:
+def _listed_pairs(Y: Any) -> tuple[np.ndarray, np.ndarray]:
     """Inputs (m,) and labels (m, 2) of explicit (better, worse) pairs."""
     at: list[int] = []
     pairs: list[Any] = []
@@ -194,51 +269,3 @@ def _pairs(Y: Any) -> tuple[np.ndarray, np.ndarray]:
             at.append(i)
             pairs.append(edge)
     return np.array(at, dtype=int), np.array(pairs).reshape(-1, 2)
-
-
-# ----------------------------------------------------------------
-# Places by score, and what follows from the scores of labels.
-
-
-class LabelRanker:
-    """Predictions of an estimator with a score for each label, `scores`."""
-
-    classes_: np.ndarray
-
-    def scores(self, X: Any) -> np.ndarray:
-        """A score for each label, shape (q, L)."""
-        raise NotImplementedError
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Ranks of the labels, 1 for the best, whatever Y was; `predict_top` names one label.
-
-        Parameters
-        ----------
-        X : array-like of shape (q, d)
-
-        Returns
-        -------
-        ranks : ndarray of int, shape (q, L)
-        """
-        return places(self.scores(X))
-
-    def predict_top(self, X: Any) -> np.ndarray:
-        """The best label of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (q, d)
-
-        Returns
-        -------
-        labels : ndarray of shape (q,)
-        """
-        return self.classes_[np.argmax(self.scores(X), axis=1)]
-
-
-def places(scores: np.ndarray) -> np.ndarray:
-    """Places by descending score, 1 for the largest, in each row; the first of equals wins."""
-    order = np.argsort(-scores, axis=1, kind="stable")
-    ranks = np.empty(scores.shape, dtype=int)
-    np.put_along_axis(ranks, order, np.arange(1, scores.shape[1] + 1), axis=1)
-    return ranks

@@ -1,4 +1,10 @@
-"""Rankings of labels by Gaussian processes: the estimator."""
+"""Gaussian processes for label ranking: a utility for each label, a function of the input.
+
+Rankings, classes, levels and lists of pairs are all graphs of preferences between labels; each
+edge is an ordinal observation of a difference of two utilities at one input.
+
+Chu & Ghahramani (2005), "Preference learning with Gaussian processes", ICML, section 3.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +16,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..gp.criteria import ENGINES, LabelProblem
+from ..gp.criteria import ENGINES, LabelObjective
+from ..gp.design import Labels
 from ..gp.likelihoods import Symmetric
 from ..gp.optimise import Fit
-from ..gp.posterior.contrasts import Labels
-from ..gp.predict import LabelPredictor, favourites
+from ..gp.predict import LabelPredictor, choice_probabilities
 from ..kernels.base import Kernel
 from ..kernels.foreign import translate
 from ..kernels.stationary import Gaussian
@@ -27,155 +33,19 @@ from .fitting import (
     check_weights,
     check_whole,
 )
-from .label_graphs import GRAPHS, Edges, LabelRanker, labels_of, read
+from .label_graphs import GRAPHS, Edges, LabelRanker, edges_to_learn, labels_of
 from .threads import one_pool
 
-__all__ = ["LabelRankingGP", "LabelRankingModel"]
-
-
-_LARGE = 400  # rows of a factor from which learning goes coarse to fine
-
-
-class LabelRankingModel(LabelRanker, Learner, BaseEstimator):
-    """The private half of `LabelRankingGP`."""
-
-    kernel: Any
-    graph: str
-    ties: bool
-    inference: str
-    noise: float
-    link: str
-    standardize: bool
-    tol: float
-    max_iter: int
-    classes_: np.ndarray
-    n_features_in_: int
-
-    def log_evidence(
-        self, theta: Any = None, eval_gradient: bool = False
-    ) -> float | tuple[float, np.ndarray]:
-        """Log marginal likelihood of the preferences at other parameters.
-
-        Parameters
-        ----------
-        theta : array-like, default=None
-            ``[kernel_.theta, log noise_]``, with ties also log ``tie_width_``; None is the fit.
-        eval_gradient : bool, default=False
-            Whether the gradient in theta is wanted too.
-
-        Returns
-        -------
-        value : float
-        gradient : ndarray, only if ``eval_gradient``
-        """
-        fit, theta = self._at(theta)
-        with one_pool(len(fit.problem.y)):
-            found = replace(fit.problem, prior=None).evaluate(theta)
-        return (found.value, found.gradient) if eval_gradient else found.value
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.pairwise = self._inputs() == "gram"
-        return tags
-
-    def _check_parameters(self) -> None:
-        check_choices(
-            self,
-            graph=GRAPHS,
-            ties=(True, False),
-            inference=tuple(ENGINES),
-            link=("probit", "logit"),
-            standardize=(True, False),
-            optimizer=("lbfgs", None),
-        )
-        check_positive(self, "noise", "tol")
-        check_whole(self, n_restarts=0, max_iter=1, max_evaluations=1)
-
-    def _inputs(self) -> str:
-        """What the kernel takes; a wrong kernel is for `fit` to refuse."""
-        try:
-            return "features" if self.kernel is None else translate(self.kernel).inputs
-        except (TypeError, ValueError):
-            return "features"
-
-    def _validated(self, X: Any, reset: bool = False) -> np.ndarray:
-        finite: Any = "allow-nan" if self._inputs() == "ratings" else True
-        return validate_data(self, X, dtype=np.float64, ensure_all_finite=finite, reset=reset)
-
-    def _problem(self, X: np.ndarray, edges: Edges, weights: np.ndarray) -> LabelProblem:
-        """Rows of which nothing was said stay out."""
-        n, d = X.shape
-        kernel: Kernel = (
-            Gaussian(np.sqrt(d)) if self.kernel is None else translate(self.kernel, d)
-        )
-        gram = kernel.inputs == "gram"
-        if gram:
-            kernel = kernel.prepared(X)  # refuses what is not square before rows are dropped
-        order, L = np.arange(n), len(self.classes_)
-        if np.any(weights != 1.0):
-            # Weights over many decades magnify rounding, which depends on the order of rows.
-            order = canonical_order(X, weights, *edges.counts(n, L).T, gram=gram)
-        edges = edges.renumbered(order)
-        scaled = self.standardize and kernel.inputs == "features"
-        self._scaling = Scaling.of(X[order], weights[order]) if scaled else Scaling.none(d)
-        kept, design = Labels(edges.at, edges.better, edges.worse, n, L).compact()
-        self._kept = order[kept]
-        Z = X[np.ix_(self._kept, self._kept)] if gram else self._scaling(X[self._kept])
-        kernel.check(Z.shape[1])
-        likelihood = self._likelihood()
-        level = np.where(edges.tied, 1, likelihood.n_levels - 1)
-        problem = LabelProblem(
-            Z, level, weights[order][edges.at], kernel.prepared(Z), likelihood,
-            engine=self.inference, tol=self.tol, max_iter=self.max_iter, design=design,
-        )  # fmt: skip
-        return replace(problem, prior=self._prior(problem))
-
-    def _likelihood(self) -> Symmetric:
-        """Where learning starts: a tie is where the noise decides."""
-        noise = float(self.noise)
-        steps = [0.5 * noise] * self.ties
-        return Symmetric.of(steps, ties=self.ties, sigma=noise, link=self.link)
-
-    def _is_large(self, problem: LabelProblem) -> bool:
-        """Whether a share of the rows is much cheaper than all of them."""
-        side = min(len(problem.y), len(problem.X) * (len(self.classes_) - 1))
-        return side > _LARGE and problem.kernel.inputs != "gram"
-
-    def _settle(self, fit: Fit[Any]) -> None:
-        """Keep what was found, and what predicts."""
-        self.fit_, self.kernel_ = fit, fit.kernel
-        problem, a, likelihood = fit.problem, fit.best.approximation, fit.likelihood
-        with one_pool(len(problem.y)):
-            K = self.kernel_(problem.X)
-            self.predictor_ = LabelPredictor.of(problem.design, K, a)
-        self.noise_ = float(likelihood.sigma)
-        self.tie_width_ = float(likelihood.steps[0]) if self.ties else 0.0
-        self.relevance_ = self.kernel_.feature_relevance(self.n_features_in_)
-        self.log_evidence_ = a.log_evidence
-        self.converged_ = bool(fit.converged and a.converged)
-        self.n_iter_ = fit.n_evaluations
-
-    def _cross(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Kernel inputs, and their prior covariances with what was learnt from."""
-        Z = X[:, self._kept] if self.kernel_.inputs == "gram" else self._scaling(X)
-        return Z, self.kernel_(Z, self.fit_.problem.X)
-
-    def _warn_unless_settled(self) -> None:
-        if not self.fit_.best.approximation.converged:
-            self._warn_of_unsettled(self.inference, self.tol)
-        elif not self.fit_.converged:
-            self._warn_of_cut_search("the evidence")
-
-
-# ----------------------------------------------------------------
-# Rankings of labels by Gaussian processes: the estimator.
+__all__ = ["LabelRankingGP"]
 
 
 _BATCH = 500  # rows predicted at once: bounds the memory for their covariances
 
 
-class LabelRankingGP(LabelRankingModel):
+_LARGE = 400  # rows of a factor from which learning goes coarse to fine
+
+
+class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
     """Gaussian process that ranks labels for each input.
 
     Every label has a utility of its own, a smooth function of the input; all share one kernel.
@@ -249,11 +119,13 @@ class LabelRankingGP(LabelRankingModel):
     noise_ : float
         Learnt noise of one utility.
     tie_width_ : float
-        How far apart two felt utilities may be and still tie; 0 without ties.
+        How far apart two utilities with noise may be and still tie; 0 without ties.
     relevance_ : ndarray of shape (d,)
         How much each standardised feature matters: 1 / length_scale**2.
     log_evidence_ : float
+        Log marginal likelihood (a lower bound for ``inference="variational"``).
     converged_ : bool
+        Whether both the inference engine and the search for parameters converged.
     n_iter_ : int
         Evaluations of the evidence.
 
@@ -332,22 +204,20 @@ class LabelRankingGP(LabelRankingModel):
 
         Returns
         -------
-        self : object
+        self : LabelRankingGP
+            The fitted model.
         """
         self._check_parameters()
         X = self._validated(X, reset=True)
         weights = check_weights(sample_weight, len(X))
         self.classes_ = labels_of(Y, self.graph, self.labels)
-        edges = read(Y, self.graph, self.classes_, len(X), self.ties)
-        edges = edges.only(weights[edges.at] > 0)
-        if not np.any(~edges.tied):
-            raise ValueError(
-                "Y states no preference: no row puts one label before another, so there is "
-                "nothing to learn from."
-            )
-        problem = self._problem(X, edges, weights)
-        self._settle(self._learn(problem, self._is_large(problem)))
-        self._warn_unless_settled()
+        edges = edges_to_learn(Y, self.graph, self.classes_, weights, self.ties)
+        objective = self._objective(X, edges, weights)
+        # Rows of the matrix to factorise: observations, or contrasts of labels at each input.
+        side = min(len(objective.y), len(objective.X) * (len(self.classes_) - 1))
+        coarse_to_fine = side > _LARGE and objective.kernel.inputs != "gram"
+        self._keep(self._learn(objective, coarse_to_fine))
+        self._warn_unless_converged()
         return self
 
     def scores(self, X: Any) -> np.ndarray:
@@ -375,6 +245,7 @@ class LabelRankingGP(LabelRankingModel):
         Parameters
         ----------
         X : array-like of shape (q, d)
+            Inputs; kernel values with the training rows, (q, n), if the kernel is precomputed.
 
         Returns
         -------
@@ -396,12 +267,12 @@ class LabelRankingGP(LabelRankingModel):
     def predict_top_proba(self, X: Any) -> np.ndarray:
         """Probability that each label is preferred to all others.
 
-        That is, that its utility is felt to be the largest. With ties, the widths of ties play
-        no part.
+        That is, that its utility plus noise is the largest; the widths of ties play no part.
 
         Parameters
         ----------
         X : array-like of shape (q, d)
+            Inputs; kernel values with the training rows, (q, n), if the kernel is precomputed.
 
         Returns
         -------
@@ -418,27 +289,111 @@ class LabelRankingGP(LabelRankingModel):
             prior = self.kernel_.diag(Z)[:, None, None] * np.eye(L)
             covariance = prior - self.predictor_.explained(cross)
             mean = self.predictor_.mean(cross)
-            proba[batch] = favourites(mean, covariance, self.fit_.likelihood)
+            proba[batch] = choice_probabilities(mean, covariance, self.fit_.likelihood)
         return proba
 
-    def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
-        """Share of the preferences in Y that are predicted rightly.
+    def log_evidence(
+        self, theta: Any = None, eval_gradient: bool = False
+    ) -> float | tuple[float, np.ndarray]:
+        """Log marginal likelihood of the preferences at other parameters.
 
         Parameters
         ----------
-        X : array-like of shape (q, d)
-        Y : array-like of shape (q, L) or (q,), or list of q lists of pairs
-            As for `fit`; ties do not count.
-        sample_weight : array-like of shape (q,), default=None
+        theta : array-like, default=None
+            ``[kernel_.theta, log noise_]``, with ties also log ``tie_width_``; None is the fit.
+        eval_gradient : bool, default=False
+            Whether the gradient in theta is wanted too.
 
         Returns
         -------
-        score : float
+        value : float
+            The log marginal likelihood.
+        gradient : ndarray
+            Its gradient in theta; only if ``eval_gradient``.
         """
-        scores = self.scores(X)
-        edges = read(Y, self.graph, self.classes_, len(scores))
-        weights = check_weights(sample_weight, len(scores))[edges.at]
-        if not np.any(weights > 0):
-            raise ValueError("Y states no preference, so there is nothing to be right about.")
-        right = scores[edges.at, edges.better] > scores[edges.at, edges.worse]
-        return float(np.average(right, weights=weights))
+        return self._criterion_at(theta, eval_gradient)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.pairwise = self._inputs() == "gram"
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_choices(
+            self,
+            graph=GRAPHS,
+            ties=(True, False),
+            inference=tuple(ENGINES),
+            link=("probit", "logit"),
+            standardize=(True, False),
+            optimizer=("lbfgs", None),
+        )
+        check_positive(self, "noise", "tol")
+        check_whole(self, n_restarts=0, max_iter=1, max_evaluations=1)
+
+    def _inputs(self) -> str:
+        """What the kernel takes; a wrong kernel is for `fit` to refuse."""
+        try:
+            return "features" if self.kernel is None else translate(self.kernel).inputs
+        except (TypeError, ValueError):
+            return "features"
+
+    def _validated(self, X: Any, reset: bool = False) -> np.ndarray:
+        finite: Any = "allow-nan" if self._inputs() == "ratings" else True
+        return validate_data(self, X, dtype=np.float64, ensure_all_finite=finite, reset=reset)
+
+    def _objective(self, X: np.ndarray, edges: Edges, weights: np.ndarray) -> LabelObjective:
+        """Edges, and the model where learning starts; rows without edges are left out."""
+        n, d = X.shape
+        kernel: Kernel = (
+            Gaussian(np.sqrt(d)) if self.kernel is None else translate(self.kernel, d)
+        )
+        gram = kernel.inputs == "gram"
+        if gram:
+            kernel = kernel.prepared(X)  # refuses what is not square before rows are dropped
+        order, L = np.arange(n), len(self.classes_)
+        if np.any(weights != 1.0):
+            # Weights over many decades magnify rounding, which depends on the order of rows.
+            order = canonical_order(X, weights, *edges.counts(n, L).T, gram=gram)
+        edges = edges.renumbered(order)
+        scaled = self.standardize and kernel.inputs == "features"
+        self._scaling = Scaling.of(X[order], weights[order]) if scaled else Scaling.none(d)
+        kept, design = Labels(edges.at, edges.better, edges.worse, n, L).compact()
+        self._kept = order[kept]
+        Z = X[np.ix_(self._kept, self._kept)] if gram else self._scaling(X[self._kept])
+        kernel.check(Z.shape[1])
+        noise = float(self.noise)
+        steps = [0.5 * noise] * self.ties  # a tie is where the noise decides
+        likelihood = Symmetric.of(steps, ties=self.ties, sigma=noise, link=self.link)
+        level = np.where(edges.tied, 1, likelihood.n_levels - 1)
+        objective = LabelObjective(
+            Z, level, weights[order][edges.at], kernel.prepared(Z), likelihood,
+            engine=self.inference, tol=self.tol, max_iter=self.max_iter, design=design,
+        )  # fmt: skip
+        return replace(objective, prior=self._prior(objective))
+
+    def _keep(self, fit: Fit[Any]) -> None:
+        """Keep what was learnt, and what predicts."""
+        self.fit_, self.kernel_ = fit, fit.kernel
+        objective, a, likelihood = fit.problem, fit.best.approximation, fit.likelihood
+        with one_pool(len(objective.y)):
+            K = self.kernel_(objective.X)
+            self.predictor_ = LabelPredictor.of(objective.design, K, a)
+        self.noise_ = float(likelihood.sigma)
+        self.tie_width_ = float(likelihood.steps[0]) if self.ties else 0.0
+        self.relevance_ = self.kernel_.feature_relevance(self.n_features_in_)
+        self.log_evidence_ = a.log_evidence
+        self.converged_ = bool(fit.converged and a.converged)
+        self.n_iter_ = fit.n_evaluations
+
+    def _cross(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Kernel inputs, and their prior covariances with what was learnt from."""
+        Z = X[:, self._kept] if self.kernel_.inputs == "gram" else self._scaling(X)
+        return Z, self.kernel_(Z, self.fit_.problem.X)
+
+    def _warn_unless_converged(self) -> None:
+        if not self.fit_.best.approximation.converged:
+            self._warn_of_unsettled(self.inference, self.tol)
+        elif not self.fit_.converged:
+            self._warn_of_cut_search("the evidence")

@@ -9,11 +9,11 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..svm.kernel_rows import kernel_rows
-from ..svm.pairs import EdgeRows, edges_of
+from ..svm.pairs import EdgeRows
 from .base_gp import Scaling
 from .base_svm import ComparisonMachine, chosen
 from .fitting import atomic, check_weights
-from .label_graphs import LabelRanker
+from .label_graphs import LabelRanker, edges_to_learn, labels_of
 
 __all__ = ["LabelRankingSVM"]
 
@@ -24,16 +24,33 @@ class LabelRankingSVM(LabelRanker, ComparisonMachine):
     """Support vector machine that ranks labels for each input (constraint classification).
 
     Every label has a score, a function of the input. Where a ranking places label a before b,
-    the score of a should exceed that of b by one; what lacks costs C.
+    the score of a should exceed that of b by one; each unit below that costs C.
 
     Parameters
     ----------
     C : float, default=1.0
-        Price of what a difference of scores lacks to one.
+        Price of each unit that a difference of scores lacks to one.
     kernel : {"rbf", "linear", "poly", "precomputed"}, callable or kernel, default="rbf"
-        As for `OrdinalSVM`.
-    gamma, degree, coef0, standardize, tol, max_iter, cache_size, verbose
-        As for `OrdinalSVM`.
+        By name, a function ``(X, Y) -> matrix``, or an object of `ordinality.kernels` or
+        scikit-learn.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of "rbf" and "poly": ``1 / (d * X.var())`` of the standardised features, ``1 / d``, or a
+        number.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant of the polynomial kernel.
+    standardize : bool, default=True
+        Whether features are shifted and scaled to unit spread first.
+    tol : float, default=1e-3
+        How far a preference may be off at the end, as a part of the margin.
+    max_iter : int, default=1_000_000
+        Most steps of the solver.
+    cache_size : float, default=256
+        MiB for rows of the kernel matrix; beyond, rows are computed again when needed.
+    verbose : int, default=0
+        1 writes the stages of a long fit to stderr, 2 every step. The logger "ordinality" gets
+        them in any case, as INFO and DEBUG.
 
     Attributes
     ----------
@@ -42,11 +59,15 @@ class LabelRankingSVM(LabelRanker, ComparisonMachine):
     dual_coef_ : ndarray of shape (n, L)
         Weight of each training row's kernel in the score of each label.
     n_support_ : int
-        Preferences that matter.
-    dual_objective_, duality_gap_ : float
+        Preferences with a weight that is not zero.
+    dual_objective_ : float
+        Value of the dual.
+    duality_gap_ : float
+        How far ``dual_objective_`` may be from the optimum at most.
     n_iter_ : int
         Steps of the solver.
     converged_ : bool
+        Whether the solver met its tolerance.
 
     References
     ----------
@@ -104,19 +125,16 @@ class LabelRankingSVM(LabelRanker, ComparisonMachine):
 
         Returns
         -------
-        self : object
+        self : LabelRankingSVM
+            The fitted model.
         """
         self._check_parameters()
         X = validate_data(self, X, dtype=np.float64)
         weights = check_weights(sample_weight, len(X))
-        ranks = self._ranks(Y, len(X))
+        self.classes_ = labels_of(Y, self.graph)
+        edges = edges_to_learn(Y, self.graph, self.classes_, weights)
         kept = np.flatnonzero(weights > 0)
-        at, better, worse = edges_of(ranks[kept])
-        if not len(at):
-            raise ValueError(
-                "Y states no preference: no row ranks one label before another, so there is "
-                "nothing to learn from."
-            )
+        at = np.searchsorted(kept, edges.at)
         inputs = chosen(self.kernel).inputs
         gram = chosen(self.kernel)(X) if inputs == "gram" else None
         scaled = self.standardize and inputs == "features"
@@ -126,10 +144,10 @@ class LabelRankingSVM(LabelRanker, ComparisonMachine):
         Z = self._scaling(X[kept]) if gram is None else gram[np.ix_(kept, kept)]
         self._kernel = self._kernel_of(Z, weights[kept])
         rows = kernel_rows(self._kernel, Z, self._cache_bytes())
-        edges = EdgeRows(rows, len(self.classes_), at, better, worse)
-        found = self._solve(weights[kept][at], edges)
+        edge_rows = EdgeRows(rows, len(self.classes_), at, edges.better, edges.worse)
+        found = self._solve(weights[kept][at], edge_rows)
         self.dual_coef_ = np.zeros((len(X), len(self.classes_)))
-        self.dual_coef_[kept] = edges.gathered(found.beta)
+        self.dual_coef_[kept] = edge_rows.gathered(found.beta)
         self._support = np.flatnonzero(np.any(self.dual_coef_ != 0, axis=1))
         self._vectors = self._scaling(X[self._support]) if gram is None else None
         return self
@@ -156,59 +174,3 @@ class LabelRankingSVM(LabelRanker, ComparisonMachine):
         for batch in gen_batches(len(X), _BATCH):
             scores[batch] = self._kernel(self._scaling(X[batch]), self._vectors) @ coefficients
         return scores
-
-    def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
-        """Share of the preferences in Y that are predicted rightly.
-
-        Parameters
-        ----------
-        X : array-like of shape (q, d)
-        Y : array-like of shape (q, L) or (q,)
-            As for `fit`.
-        sample_weight : array-like of shape (q,), default=None
-
-        Returns
-        -------
-        score : float
-        """
-        scores = self.scores(X)
-        at, better, worse = edges_of(_stars(Y, self.classes_, len(scores)))
-        weights = check_weights(sample_weight, len(scores))[at]
-        return float(np.average(scores[at, better] > scores[at, worse], weights=weights))
-
-    def _ranks(self, Y: Any, n: int) -> np.ndarray:
-        """Learn what the labels are, and read Y as rankings."""
-        shape = np.shape(Y)
-        if len(shape) == 1:
-            self.classes_ = np.unique(np.asarray(Y))
-        elif len(shape) == 2:
-            self.classes_ = np.arange(shape[1])
-        if len(shape) not in (1, 2) or len(self.classes_) < 2:
-            raise ValueError(
-                f"Y has shape {shape} and fewer than two labels; wanted ranks of shape (n, L), "
-                "or a label for each row."
-            )
-        return _stars(Y, self.classes_, n)
-
-
-def _stars(Y: Any, classes: np.ndarray, n: int) -> np.ndarray:
-    """Rankings (n, L); of a class label one in which it comes before all others."""
-    array = np.asarray(Y)
-    if len(array) != n:
-        raise ValueError(f"Y has {len(array)} rows and X has {n}; wanted as many in each.")
-    if array.ndim == 1:
-        unknown = ~np.isin(array, classes)
-        if np.any(unknown):
-            raise ValueError(
-                f"Y holds {array[unknown][0]!r}, which is not one of the labels learnt, "
-                f"{classes.tolist()}."
-            )
-        return np.where(array[:, None] == classes, 1.0, 2.0)
-    if array.shape[1] != len(classes):
-        raise ValueError(
-            f"Y has {array.shape[1]} columns, but there are {len(classes)} labels."
-        )
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("Y must hold ranks, numbers of which 1 is the best, or NaN.") from None

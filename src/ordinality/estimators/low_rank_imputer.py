@@ -1,4 +1,18 @@
-"""Missing entries filled in by a matrix of low rank."""
+"""Matrix completion: missing entries filled in by a weighted low-rank approximation.
+
+Find the matrix X of rank r that makes ``sum_ij W_ij (A_ij - X_ij)^2`` least, where W_ij is one
+for an entry that was observed and zero for one that was not. With weights there is no closed
+form; expectation-maximisation takes A for a blend of what was observed and of what X says:
+
+    Z = W * A + (1 - W) * X          fill in what is missing with the current approximation
+    X = best rank-r matrix for Z     truncated singular values
+
+The second line is costly and need not be exact: one step of block power iteration from the last
+subspace lowers ``|Z - X|^2``, and so the objective.
+
+Srebro & Jaakkola (2003), "Weighted low-rank approximations", ICML; Chu & Ghahramani (2005,
+ICML), section 6.3, fill in the ratings of films in this way with rank 2.
+"""
 
 from __future__ import annotations
 
@@ -24,21 +38,22 @@ __all__ = ["LowRank", "LowRankImputer", "low_rank", "row_coefficients"]
 class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Fill missing entries from the nearest matrix of low rank.
 
-    Ratings of films by people are the case in mind: films differ in a few ways, people care for
-    these differently, and the products of the two fill the holes. The approximation counts only
-    the entries that are there and is found by expectation-maximisation (Srebro & Jaakkola,
-    2003); Chu & Ghahramani (2005) use rank 2. What was observed is left as it is.
+    Take ratings of films by people: films differ in a few ways, people value these differently,
+    and the products of the two fill in what is missing. The approximation counts only the
+    entries that are present and is found by expectation-maximisation. What was observed is left
+    as it is.
 
     Parameters
     ----------
     rank : int, default=2
-        Of the approximation; no more than rows or columns count. A high rank fits the entries
-        that are there closely and may fill the others wildly.
+        Of the approximation; at most the number of rows or columns. A high rank fits the
+        entries that are present closely and may fill in the others with extreme values.
     tol : float, default=1e-5
         Stop when an iteration changes the approximation by less than this share of its length.
     max_iter : int, default=1000
+        Most iterations.
     random_state : int, RandomState or None, default=0
-        Of the search for the first subspace, which the result hardly depends on.
+        Seed of the first subspace, on which the result hardly depends.
     verbose : int, default=0
         1 writes the stages of a long fit to stderr, 2 every step. The logger "ordinality" gets
         them in any case, as INFO and DEBUG.
@@ -48,12 +63,20 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     components_ : ndarray of shape (rank, d)
         Orthonormal patterns over the columns, the strongest first.
     singular_values_ : ndarray of shape (rank,)
+        Of the approximation, largest first.
     coefficients_ : ndarray of shape (rank,)
         Mean coefficients of the training rows, which a row without entries is given.
     objective_ : ndarray of shape (n_iter_ + 1,)
-        Weighted squares left after each iteration, never increasing.
+        Weighted sum of squared residuals at the start and after each iteration, never
+        increasing.
     converged_ : bool
+        Whether the last change was below ``tol``.
     n_iter_ : int
+        Iterations.
+
+    References
+    ----------
+    Srebro & Jaakkola (2003), "Weighted low-rank approximations", ICML.
 
     Examples
     --------
@@ -92,12 +115,13 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             NaN marks a missing entry.
         y : None
             Ignored.
-        weights : array-like of shape (n, d), optional
-            How much each entry counts, zero or above.
+        weights : array-like of shape (n, d), default=None
+            How much each entry counts, zero or above; None: all the same.
 
         Returns
         -------
         self : LowRankImputer
+            The fitted imputer.
         """
         check_whole(self, rank=1, max_iter=1)
         check_positive(self, "tol")
@@ -115,16 +139,16 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.n_iter_ = found.n_iter
         if not found.converged:
             warnings.warn(
-                f"the approximation of rank {len(found.S)} was still moving after "
-                f"{found.n_iter} iterations; where a row or column has hardly more entries "
-                "than the rank it may never settle. Raise max_iter or tol, or lower rank.",
+                f"the approximation of rank {len(found.S)} did not converge in {found.n_iter} "
+                "iterations; where a row or column has hardly more entries than the rank, it "
+                "may never do so. Raise max_iter or tol, or lower rank.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Fill what is missing by least squares of what is there on the patterns.
+        """Fill in missing entries by least squares of the others on the patterns.
 
         Parameters
         ----------
@@ -155,38 +179,16 @@ class LowRankImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-# ----------------------------------------------------------------
-# Weighted low-rank approximation of a partly observed matrix.
-#
-# Find the matrix X of rank r that makes ``sum_ij W_ij (A_ij - X_ij)^2`` least, where W_ij is
-# one for an entry that was observed and zero for one that was not. Without weights the
-# singular value decomposition answers; with them there is no closed form, and Srebro &
-# Jaakkola (2003) take A for a blend of what was observed and of what X says, which is
-# expectation-maximisation:
-#
-#     Z = W * A + (1 - W) * X          fill in what is missing with the current approximation
-#     X = best rank-r matrix for Z     truncated singular values
-#
-# The second line is costly and need not be exact: one step of block power iteration from the
-# last subspace lowers ``|Z - X|^2``, and so the objective. Chu & Ghahramani (2005), section
-# 6.3, fill in the ratings of films in this way with rank 2.
-
+# Weighted low-rank approximation
 
 Floats = NDArray[np.float64]
 
-
-START_STEPS = 12  # power iterations for the subspace to start from, more columns than needed
-
-
-OVERSAMPLED = 8
-
-
+_EPS = float(np.finfo(np.float64).eps)
+# Power iterations for the subspace to start from, and columns beyond the rank during them.
+_START_STEPS, _OVERSAMPLED = 12, 8
 # A step starts beyond X by a share of the last change, which grows by this share of what it
 # lacks to one. On ratings of films a fifth to a quarter of the iterations of plain EM remain.
-GATHERED = 0.15
-
-
-_EPS = float(np.finfo(np.float64).eps)
+_ACCELERATION = 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,9 +198,7 @@ class LowRank:
     U: Floats  # (m, r), orthonormal columns
     S: Floats  # (r,), descending
     V: Floats  # (n, r), orthonormal columns
-    objective: (
-        Floats  # (n_iter + 1,), never increasing: at the start, then after each iteration
-    )
+    objective: Floats  # (n_iter + 1,), at the start and after each iteration, never increasing
     converged: bool
     n_iter: int
 
@@ -208,7 +208,7 @@ class LowRank:
 
 
 def low_rank(
-    A: ArrayLike,
+    A: Floats,
     rank: int,
     *,
     weights: ArrayLike | None = None,
@@ -217,8 +217,12 @@ def low_rank(
     seed: int | np.random.Generator = 0,
     tell: Callable[[int, float], None] | None = None,
 ) -> LowRank:
-    """Approximate a matrix with missing entries by one of low rank."""
-    observed, W, scale = _checked(A, rank, weights)
+    """Approximate a matrix, NaN where an entry is missing, by one of low rank.
+
+    The objective says nothing about rows and columns without an entry: they keep what the means
+    of their columns and rows say.
+    """
+    observed, W, scale = _observed(A, weights)
     X, V = _start(observed, W, min(rank, *observed.shape), np.random.default_rng(seed))
     history = [_objective(observed, W, X)]
     floor = _EPS * float(np.vdot(W * observed, observed))  # rounding of the squares
@@ -238,38 +242,34 @@ def low_rank(
             tell(n_iter, value * scale)
         still = np.linalg.norm(X - last) <= tol * np.linalg.norm(X)
         converged = bool(still or value <= floor)
-        ahead = push + (1.0 - push) * GATHERED
-    return _result(X, V, np.array(history) * scale, converged, n_iter)
+        ahead = push + (1.0 - push) * _ACCELERATION
+    U, S, vt = np.linalg.svd(X @ V, full_matrices=False)  # V spans the rows of X
+    return LowRank(U, S, V @ vt.T, np.array(history) * scale, converged, n_iter)
 
 
-def _checked(
-    A: ArrayLike, rank: int, weights: ArrayLike | None
-) -> tuple[Floats, Floats, float]:
+def _observed(A: Floats, weights: ArrayLike | None) -> tuple[Floats, Floats, float]:
     """Entries with zero where missing, weights in [0, 1], and what these were divided by."""
-    given = np.array(A, dtype=np.float64)
-    if given.ndim != 2 or not given.size:
-        raise ValueError(f"A has shape {given.shape}; pass a matrix with rows and columns.")
-    if rank != int(rank) or rank < 1:
-        raise ValueError(f"rank={rank!r} must be a whole number, 1 or more.")
-    present = ~np.isnan(given)
-    if not np.all(np.isfinite(given[present])):
-        raise ValueError("A holds infinite entries; mark missing ones by NaN.")
+    present = ~np.isnan(A)
     W = present.astype(np.float64)
     if weights is not None:
         cells = np.asarray(weights, dtype=np.float64)
-        if cells.shape != given.shape:
+        if cells.shape != A.shape:
             raise ValueError(
-                f"weights have shape {cells.shape} and A {given.shape}; pass one weight for "
-                "each entry."
+                f"weights has shape {cells.shape}, but X has shape {A.shape}; pass one weight "
+                "for each entry."
             )
         W = np.where(present, cells, 0.0)
         if not np.all((W >= 0) & (np.inf > W)):
-            raise ValueError("weights hold negative, infinite or missing values.")
+            raise ValueError(
+                "weights hold negative, infinite or missing values; use 0 for an entry that "
+                "does not count."
+            )
     most = float(W.max())
     if most == 0:
-        raise ValueError("A has no entry that counts; at least one must be observed.")
-    given[~present] = 0.0
-    return given, W / most, most
+        raise ValueError(
+            "X has no entry that counts; at least one must be present, with a weight above 0."
+        )
+    return np.where(present, A, 0.0), W / most, most
 
 
 def _start(A: Floats, W: Floats, rank: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -283,9 +283,9 @@ def _start(A: Floats, W: Floats, rank: int, rng: np.random.Generator) -> tuple[F
     )
     means = row[:, None] + column[None, :] - grand
     Z = means + W * (A - means)
-    block = min(rank + OVERSAMPLED, *A.shape)
+    block = min(rank + _OVERSAMPLED, *A.shape)
     V = np.linalg.qr(rng.standard_normal((A.shape[1], block)))[0]
-    for _ in range(START_STEPS):
+    for _ in range(_START_STEPS):
         Q = np.linalg.qr(Z @ V)[0]
         V = np.linalg.qr(Z.T @ Q)[0]
     _, _, vt = np.linalg.svd(Z @ V, full_matrices=False)
@@ -311,13 +311,11 @@ def _objective(A: Floats, W: Floats, X: Floats) -> float:
     return float(np.einsum("ij,ij,ij->", W, residual, residual))
 
 
-def _result(X: Floats, V: Floats, history: Floats, converged: bool, n_iter: int) -> LowRank:
-    U, S, vt = np.linalg.svd(X @ V, full_matrices=False)  # V spans the rows of X
-    return LowRank(U, S, V @ vt.T, history, converged, n_iter)
-
-
 def row_coefficients(rows: ArrayLike, V: Floats, *, around: ArrayLike | None = None) -> Floats:
-    """Coefficients c with which ``V @ c`` comes nearest to the observed entries of each row."""
+    """Coefficients c (m, r) with which ``V @ c`` comes nearest to the observed entries of rows.
+
+    Where the entries leave coefficients open, those nearest to ``around`` (zero) are taken.
+    """
     given = np.asarray(rows, dtype=np.float64)
     present = ~np.isnan(given)
     centre = np.zeros(V.shape[1]) if around is None else np.asarray(around, dtype=np.float64)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import levels as _levels
-from ..gp.criteria import CRITERIA, ENGINES, Problem
+from ..gp.criteria import CRITERIA, ENGINES, Objective
 from ..gp.laplace import excess
 from ..gp.likelihoods import Ordinal
 from ..gp.optimise import Fit
@@ -209,19 +209,19 @@ class OrdinalGP(GaussianProcessClassifier):
 
     def _objective(
         self, Z: np.ndarray, ranks: np.ndarray, weights: np.ndarray, kernel: Kernel
-    ) -> Problem:
+    ) -> Objective:
         K = len(self.levels_)
         start = (
             -1.0 + 2.0 / K * np.arange(K - 1) if self.thresholds is None else self.thresholds
         )
         likelihood = Ordinal(_levels.check_thresholds(start, K), float(self.noise), self.link)
-        objective = Problem(
+        objective = Objective(
             Z, ranks, weights, kernel, likelihood, self.inference, self.criterion,
             None, self.tol, self.max_iter,
         )  # fmt: skip
         return replace(objective, prior=self._prior(objective))
 
-    def _keep(self, fit: Fit[Problem]) -> tuple[np.ndarray, np.ndarray]:
+    def _keep(self, fit: Fit[Objective]) -> tuple[np.ndarray, np.ndarray]:
         self._keep_latent(fit)
         a = fit.best.approximation
         self.noise_ = fit.likelihood.noise

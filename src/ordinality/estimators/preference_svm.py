@@ -13,8 +13,7 @@ from ..svm.kernel_rows import kernel_rows
 from ..svm.pairs import PairRows
 from .base_svm import ComparisonMachine, chosen
 from .fitting import atomic, check_weights
-from .label_graphs import places
-from .preference_data import Answers, Catalogue, check_pairs, grades_of
+from .preference_data import Answers, Items, answer_levels, check_pairs, encode_answers
 
 __all__ = ["PreferenceSVM"]
 
@@ -25,8 +24,8 @@ class PreferenceSVM(ComparisonMachine):
     """Support vector machine for comparisons of items (constraint classification).
 
     Every item has a utility, a function of its features. Where v was preferred to u, its
-    utility should exceed that of u by one; what lacks costs C. There are no probabilities:
-    see `PreferenceGP` for those.
+    utility should exceed that of u by one; each unit below that costs C. There are no
+    probabilities: see `PreferenceGP` for those.
 
     Parameters
     ----------
@@ -35,11 +34,28 @@ class PreferenceSVM(ComparisonMachine):
         precomputed; or how many items there are, if they have none, and then each has a
         utility of its own; None is as many as the pairs name.
     C : float, default=1.0
-        Price of what a difference of utilities lacks to one.
+        Price of each unit that a difference of utilities lacks to one.
     kernel : {"rbf", "linear", "poly", "precomputed"}, callable or kernel, default="rbf"
-        As for `OrdinalSVM`.
-    gamma, degree, coef0, standardize, tol, max_iter, cache_size, verbose
-        As for `OrdinalSVM`.
+        By name, a function ``(X, Y) -> matrix``, or an object of `ordinality.kernels` or
+        scikit-learn.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Of "rbf" and "poly": ``1 / (d * X.var())`` of the standardised features, ``1 / d``, or a
+        number.
+    degree : int, default=3
+        Degree of the polynomial kernel.
+    coef0 : float, default=0.0
+        Constant of the polynomial kernel.
+    standardize : bool, default=True
+        Whether features are shifted and scaled to unit spread first.
+    tol : float, default=1e-3
+        How far a comparison may be off at the end, as a part of the margin.
+    max_iter : int, default=1_000_000
+        Most steps of the solver.
+    cache_size : float, default=256
+        MiB for rows of the kernel matrix; beyond, rows are computed again when needed.
+    verbose : int, default=0
+        1 writes the stages of a long fit to stderr, 2 every step. The logger "ordinality" gets
+        them in any case, as INFO and DEBUG.
 
     Attributes
     ----------
@@ -48,11 +64,15 @@ class PreferenceSVM(ComparisonMachine):
     dual_coef_ : ndarray of shape (n,)
         Weight of each item's kernel in the utility; zero for items that do not matter.
     n_support_ : int
-        Comparisons that matter.
-    dual_objective_, duality_gap_ : float
+        Comparisons with a weight that is not zero.
+    dual_objective_ : float
+        Value of the dual.
+    duality_gap_ : float
+        How far ``dual_objective_`` may be from the optimum at most.
     n_iter_ : int
         Steps of the solver.
     converged_ : bool
+        Whether the solver met its tolerance.
 
     References
     ----------
@@ -112,26 +132,26 @@ class PreferenceSVM(ComparisonMachine):
 
         Returns
         -------
-        self : object
+        self : PreferenceSVM
+            The fitted model.
         """
         self._check_parameters()
-        inputs, checked = chosen(self.kernel).inputs, check_pairs(pairs, None)
-        if not len(checked):
+        pairs = check_pairs(pairs)
+        if not len(pairs):
             raise ValueError("there are no pairs to learn from; pass at least one comparison.")
-        self._catalogue = Catalogue.of(
-            self.items, inputs, self.standardize, False, int(checked.max())
-        )
-        pairs = check_pairs(pairs, len(self._catalogue))
-        levels = grades_of(answers, len(pairs), 1, False)
+        inputs = chosen(self.kernel).inputs
+        self._items = Items.of(self.items, pairs, inputs, self.standardize, numbered=False)
+        self.classes_, self.n_features_in_ = answer_levels(1, ties=False), 2
+        pairs = check_pairs(pairs, len(self._items))
+        levels = encode_answers(answers, len(pairs), self.classes_)
         weights = check_weights(sample_weight, len(pairs))
         said = Answers.of(np.zeros(len(pairs), dtype=int), pairs, levels, weights, 2)
         winners = np.where(said.level == 1, *said.items.T)
         losers = np.where(said.level == 1, *said.items.T[::-1])
-        self._kernel = self._items_kernel()
-        rows = kernel_rows(self._kernel, self._X(), self._cache_bytes())
+        X, self._kernel = self._kernel_inputs()
+        rows = kernel_rows(self._kernel, X, self._cache_bytes())
         pair_rows = PairRows(rows, winners, losers)
         found = self._solve(said.weight, pair_rows)
-        self.classes_, self.n_features_in_ = np.array([-1, 1]), 2
         self.dual_coef_ = pair_rows.gathered(found.beta)
         self._scores = rows.times(self.dual_coef_)
         return self
@@ -152,17 +172,23 @@ class PreferenceSVM(ComparisonMachine):
         check_is_fitted(self)
         if X is None:
             return self._scores.copy()
-        width = self._catalogue.n_features
-        if not width:
-            raise ValueError("the items have no features, so nothing is known of new ones.")
+        items = self._items
+        if not items.X.shape[1]:
+            raise ValueError(
+                "the items have no features, so nothing is known of new ones; fit the model to "
+                "features of the items."
+            )
         X = check_array(X, dtype=np.float64, input_name="X")
-        if X.shape[1] != width:
-            raise ValueError(f"X has {X.shape[1]} columns, but items have {width}.")
-        if self._catalogue.gram:
+        if X.shape[1] != items.X.shape[1]:
+            raise ValueError(
+                f"X has {X.shape[1]} columns, but the items have {items.X.shape[1]}; pass the "
+                "same columns in the same order."
+            )
+        if items.gram:
             return X @ self.dual_coef_
         known, utility = np.flatnonzero(self.dual_coef_), np.zeros(len(X))
         for batch in gen_batches(len(X), _BATCH):
-            cross = self._kernel(self._catalogue.scaling(X[batch]), self._catalogue.X[known])
+            cross = self._kernel(items.scaling(X[batch]), items.X[known])
             utility[batch] = cross @ self.dual_coef_[known]
         return utility
 
@@ -176,23 +202,27 @@ class PreferenceSVM(ComparisonMachine):
 
         Returns
         -------
-        rank : ndarray of int
+        rank : ndarray of int, shape (n,) or (q,)
+            Of two items with equal utilities the first has the better place.
         """
-        return places(self.utility(X)[None])[0]
+        order = np.argsort(-self.utility(X), kind="stable")
+        return 1 + np.argsort(order)
 
     def decision_function(self, pairs: Any) -> np.ndarray:
-        """Utility of the first item of each pair beyond that of the second.
+        """Utility of the first item of each pair minus that of the second.
 
         Parameters
         ----------
         pairs : array-like of int, shape (m, 2)
+            Numbers of the two items of each pair.
 
         Returns
         -------
         difference : ndarray of shape (m,)
+            Above zero where the first item is preferred.
         """
         check_is_fitted(self)
-        first, second = check_pairs(pairs, len(self._catalogue)).T
+        first, second = check_pairs(pairs, len(self._items)).T
         return self._scores[first] - self._scores[second]
 
     def predict(self, pairs: Any) -> np.ndarray:
@@ -201,45 +231,47 @@ class PreferenceSVM(ComparisonMachine):
         Parameters
         ----------
         pairs : array-like of int, shape (m, 2)
+            Numbers of the two items of each pair.
 
         Returns
         -------
         answers : ndarray of shape (m,)
+            Of ``classes_``.
         """
         return np.where(self.decision_function(pairs) > 0, 1, -1)
 
     def score(self, pairs: Any, answers: Any = None, sample_weight: Any = None) -> float:
-        """Share of answers predicted rightly.
+        """Share of answers predicted correctly.
 
         Parameters
         ----------
         pairs : array-like of int, shape (m, 2)
+            Numbers of the two items of each pair.
         answers : array-like of shape (m,), default=None
-            None: the first always won.
+            The true answers. None: the first always won.
         sample_weight : array-like of shape (m,), default=None
+            Weights of the answers.
 
         Returns
         -------
         score : float
+            Between 0 and 1.
         """
         predicted = self.predict(pairs)
-        truth = self.classes_[grades_of(answers, len(predicted), 1, False)]
+        truth = self.classes_[encode_answers(answers, len(predicted), self.classes_)]
         weights = check_weights(sample_weight, len(predicted))
         return float(np.average(predicted == truth, weights=weights))
 
-    def _X(self) -> np.ndarray:
-        X = self._catalogue.X
-        return X if X.shape[1] else np.arange(len(X), dtype=float)[:, None]
-
-    def _items_kernel(self) -> Any:
-        X = self._X()
-        if not self._catalogue.n_features:
-            return Function(_alike)
-        if self._catalogue.gram:
-            chosen(self.kernel)(X)  # refuses what is no such matrix
-        return self._kernel_of(X, np.ones(len(X)))
+    def _kernel_inputs(self) -> tuple[np.ndarray, Any]:
+        """Rows of the items and a kernel of these; items without features are their numbers."""
+        X = self._items.X
+        if not X.shape[1]:
+            return np.arange(len(X), dtype=float)[:, None], Function(_same_item)
+        if self._items.gram:
+            chosen(self.kernel)(X)  # refuses what is not a kernel matrix
+        return X, self._kernel_of(X, np.ones(len(X)))
 
 
-def _alike(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Kernel of items that are known by number only: one with itself, else nothing."""
+def _same_item(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Kernel of items without features: one of an item with itself, else zero."""
     return (X == Y.T).astype(np.float64)

@@ -1,9 +1,10 @@
-"""What an observation sees of the latent vector.
+"""Designs: what each observation sees of the latent vector.
 
 Observation ``i`` sees ``h_i = a_i' g`` of a latent vector ``g ~ N(0, K)``; the rows ``a_i``
 make the design A. Ordinal regression sees latent values one by one (`Direct`), a comparison
-sees the difference of two (`Differences`), and any few of them, weighed and added, make `Rows`:
-both kinds together, or the differences of labels in a contrast basis.
+sees the difference of two (`Differences`). Both are weighted sums of a few latent values
+(`Combinations`), as are ratings and comparisons together, or differences of labels in a
+contrast basis. `Labels` are differences of several latent functions at one input.
 
 The engines never look at rows: `ordinality.gp.posterior.choose` turns a design and K into the
 prior of h.
@@ -11,7 +12,6 @@ prior of h.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,11 +20,11 @@ from numpy.typing import ArrayLike
 
 from .._compile import check_shape, loop
 
-__all__ = ["Design", "Differences", "Direct", "Rows"]
+__all__ = ["Combinations", "Design", "Differences", "Direct", "Labels"]
 
 
 class Design(Protocol):
-    """The two questions asked of any design."""
+    """What the posterior forms ask of any design."""
 
     def covariance(self, K: np.ndarray) -> np.ndarray:
         """Prior covariance of what the observations see, ``A K A'``."""
@@ -49,64 +49,43 @@ class Direct:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Each observation sees a few latent values, weighed and added."""
+class Combinations:
+    """Each observation sees a weighted sum of a few latent values."""
 
-    # (m, w); which latent values each row sees; a short row is filled up with entries of
-    # value 0
-    index: np.ndarray
-    value: np.ndarray  # (m, w); what they are multiplied by
-    size: int  # how many latent values there are, n
+    index: np.ndarray  # (m, w), which latent values; short rows are padded with weight 0
+    value: np.ndarray  # (m, w), their weights
+    size: int  # n, the number of latent values
 
     def __post_init__(self) -> None:
         index = self.index
         if index.ndim != 2:
             raise ValueError(f"index has shape {index.shape}, but must have shape (m, w).")
         check_shape(index.shape, value=self.value)
-        # Without any latent value only entries of value 0 are left, which point to the first.
+        # Without any latent value only entries of weight 0 are left, which point to the first.
         if index.size and not 0 <= index.min() <= index.max() < max(self.size, 1):
             raise ValueError(
                 f"index goes from {index.min()} to {index.max()}, but there are {self.size} "
                 "latent values, counted from 0."
             )
 
-    @classmethod
-    def direct(cls, items: ArrayLike, size: int) -> Rows:
-        """Each observation sees one latent value; several may see the same."""
-        index = np.asarray(items, dtype=np.intp).reshape(-1, 1)
-        return Rows(index, np.ones(index.shape), size)
-
-    @classmethod
-    def stacked(cls, designs: Iterable[Rows]) -> Rows:
-        """Observations of several designs over one latent vector, one after another."""
-        designs = list(designs)
-        width = max(design.index.shape[1] for design in designs)
-        padded = [design._padded(width) for design in designs]
-        index, value = (np.concatenate(arrays) for arrays in zip(*padded, strict=True))
-        return Rows(index, value, designs[0].size)
-
-    def _padded(self, width: int) -> tuple[np.ndarray, np.ndarray]:
-        more = ((0, 0), (0, width - self.index.shape[1]))
-        return np.pad(self.index, more), np.pad(self.value, more)
-
     def __len__(self) -> int:
         return len(self.index)
 
-    def take(self, which: np.ndarray) -> Rows:
+    def take(self, which: np.ndarray) -> Combinations:
         """Some of the observations."""
-        return Rows(self.index[which], self.value[which], self.size)
+        return Combinations(self.index[which], self.value[which], self.size)
 
-    def compact(self) -> tuple[np.ndarray, Rows]:
+    def compact(self) -> tuple[np.ndarray, Combinations]:
         """The latent values that some row sees, and the same rows over them alone."""
         seen = np.zeros(self.size, dtype=bool)
         seen[self.index[self.value != 0]] = True
-        place = np.maximum(np.cumsum(seen) - 1, 0)  # entries of value 0 may point anywhere
+        place = np.maximum(np.cumsum(seen) - 1, 0)  # entries of weight 0 may point anywhere
         kept = np.flatnonzero(seen)
-        return kept, Rows(place[self.index], self.value, len(kept))
+        return kept, Combinations(place[self.index], self.value, len(kept))
 
-    def renumbered(self, place: np.ndarray) -> Rows:
+    def renumbered(self, place: np.ndarray) -> Combinations:
         """The same rows over a latent vector in which entry i has moved to ``place[i]``."""
-        return Rows(place[self.index], self.value, self.size)
+        return Combinations(place[self.index], self.value, self.size)
 
     def see(self, g: np.ndarray) -> np.ndarray:
         """``A g`` for a vector, or for each column of a matrix."""
@@ -118,11 +97,11 @@ class Rows:
         return np.sum(self.value[:, :, None] * g[self.index], axis=1)
 
     def gather(self, x: np.ndarray) -> np.ndarray:
-        """``A' x``: what a pull on each observation is for the latent values, shape (n,)."""
+        """``A' x``, shape (n,)."""
         check_shape((len(self),), x=x)
-        pull = np.empty(self.size)
-        _gather(self.index, self.value, x, pull)
-        return pull
+        total = np.empty(self.size)
+        _gather(self.index, self.value, x, total)
+        return total
 
     def covariance(self, K: np.ndarray) -> np.ndarray:
         """``A K A'``, exactly symmetric, in O(m^2) beyond a pass over K."""
@@ -157,12 +136,84 @@ class Rows:
         return out
 
 
-class Differences(Rows):
-    """Each observation sees how far one latent value lies above another: a comparison."""
+class Differences(Combinations):
+    """Row k, a comparison, sees ``g[pairs[k, 0]] - g[pairs[k, 1]]``."""
 
     def __init__(self, pairs: ArrayLike, size: int) -> None:
         index = np.asarray(pairs, dtype=np.intp).reshape(-1, 2)
         super().__init__(index, np.tile([1.0, -1.0], (len(index), 1)), size)
+
+
+class Labels(Differences):
+    """Row k, a preference between labels, sees ``f_first(x_at) - f_second(x_at)``.
+
+    As a `Differences` it sees the stacked vector of all labels, n L long; its covariance and
+    pullback are those of the n x n kernel matrix that the labels share.
+    """
+
+    def __init__(
+        self, at: np.ndarray, first: np.ndarray, second: np.ndarray, n: int, L: int
+    ) -> None:
+        super().__init__(np.column_stack([first * n + at, second * n + at]), n * L)
+        # Frozen as a value, so fields of its own are set as its parent's are.
+        for name, value in {"at": at, "first": first, "second": second, "n": n, "L": L}.items():
+            object.__setattr__(self, name, value)
+
+    at: np.ndarray  # (m,), input of each
+    first: np.ndarray  # (m,), the two labels, 0..L-1
+    second: np.ndarray
+    n: int  # number of inputs
+    L: int  # number of labels
+
+    def take(self, which: np.ndarray) -> Labels:
+        """Some of the observations."""
+        return Labels(self.at[which], self.first[which], self.second[which], self.n, self.L)
+
+    def compact(self) -> tuple[np.ndarray, Labels]:
+        """The inputs of which anything is seen, and the same observations of them alone."""
+        kept, at = np.unique(self.at, return_inverse=True)
+        return kept, Labels(at.ravel(), self.first, self.second, len(kept), self.L)
+
+    @property
+    def signs(self) -> np.ndarray:
+        """+1 and -1 at the two labels of each observation, shape (m, L)."""
+        return np.eye(self.L)[self.first] - np.eye(self.L)[self.second]
+
+    def covariance(self, K: np.ndarray) -> np.ndarray:
+        """``A (I x K) A'`` from K of shape (n, n)."""
+        C = self.signs @ self.signs.T
+        C *= K[np.ix_(self.at, self.at)]
+        return C
+
+    def pullback(self, G: np.ndarray) -> np.ndarray:
+        """Gradient in K, (n, n): the sum of the diagonal blocks of ``A' G A``."""
+        order = np.argsort(self.at, kind="stable")
+        seen, starts = np.unique(self.at[order], return_index=True)
+        product = G * (self.signs @ self.signs.T)
+        product = np.add.reduceat(product[:, order], starts, axis=1)
+        out = np.zeros((self.n, self.n))
+        out[np.ix_(seen, seen)] = np.add.reduceat(product[order], starts, axis=0)
+        return out
+
+    def by_input(self, x: np.ndarray) -> np.ndarray:
+        """``A' x`` with a row for each input and a column for each label."""
+        return self.gather(x).reshape(self.L, self.n).T
+
+    def laplacians(self, tau: np.ndarray) -> np.ndarray:
+        """Graph Laplacian of the labels at each input, edges of weight ``tau``: (n, L, L)."""
+        L = self.L
+        each = self.at * L**2
+        places = ((self.first, self.first, 1.0), (self.second, self.second, 1.0),
+                  (self.first, self.second, -1.0), (self.second, self.first, -1.0))  # fmt: skip
+        total = np.zeros(self.n * L**2)
+        for a, b, sign in places:
+            total += np.bincount(each + a * L + b, sign * tau, len(total))
+        return total.reshape(self.n, L, L)
+
+    def seen_variances(self, cov: np.ndarray) -> np.ndarray:
+        """Variances of what is seen, from the covariance of labels at each input, (n, L, L)."""
+        at, a, b = self.at, self.first, self.second
+        return cov[at, a, a] + cov[at, b, b] - 2.0 * cov[at, a, b]
 
 
 @loop
@@ -175,13 +226,13 @@ def _see(index, value, g, h):
 
 
 @loop
-def _gather(index, value, x, pull):
+def _gather(index, value, x, total):
     m, w = index.shape
-    for j in range(pull.size):
-        pull[j] = 0.0
+    for j in range(total.size):
+        total[j] = 0.0
     for i in range(m):
         for a in range(w):
-            pull[index[i, a]] += value[i, a] * x[i]
+            total[index[i, a]] += value[i, a] * x[i]
 
 
 @loop

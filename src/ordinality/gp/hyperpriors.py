@@ -1,14 +1,13 @@
-"""Priors of the learnt parameters.
+"""Hyperpriors: priors of the learnt parameters.
 
 The papers maximise P(D | theta) P(theta). Evidence alone overfits small sets: with thirty rows
-and ten levels a dozen parameters fit the labels' accidents. A weak Gaussian prior on the
-logarithms, centred where the optimiser starts, mends that and is soon outvoted by data.
+and ten levels a dozen parameters fit the noise of the labels. A weak Gaussian prior on the
+logarithms, centred where the optimiser starts, prevents that, and data soon outweigh it.
 
-The effects that items have of their own are different: they may well be absent. Log-normal
-priors forbid that, and ever more strictly the closer to zero: so much that 4000 comparisons
-were not enough to be rid of effects that were not there. A half-normal prior of their standard
-deviation s is as good as flat there, and so falls on ``log s**2`` by half a nat for each unit
-and no faster.
+The variance of effects of single items is different: it may well be zero. Log-normal priors
+exclude that, so strictly that 4000 comparisons were not enough to remove effects that were not
+there. A half-normal prior of their standard deviation s is nearly flat at zero, and so falls on
+``log s**2`` by half a nat for each unit and no faster.
 
 Gelman (2006), "Prior distributions for variance parameters in hierarchical models", Bayesian
 Analysis 1, for the half-normal.
@@ -74,7 +73,11 @@ class Hyperprior:
 
 
 def hyperprior(choice: Any, start: np.ndarray, kinds: tuple[str, ...]) -> Hyperprior | None:
-    """The prior a user asked for, centred where learning starts."""
+    """The prior from a user's ``choice``, centred at ``start`` unless that says otherwise.
+
+    A mapping gives a standard deviation, or (centre, standard deviation), for each kind of
+    parameter; kinds left out are flat.
+    """
     if choice is None or isinstance(choice, Hyperprior):
         return choice
     if isinstance(choice, str) and choice == "weak":

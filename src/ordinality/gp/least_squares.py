@@ -1,9 +1,9 @@
-"""Probabilistic least squares: regression on the ranks, and an ordinal link on top.
+"""Probabilistic least squares: regression on the ranks, followed by an ordinal link.
 
-Ranks are taken for numbers ``t`` (shifted to be centred at zero) and a Gaussian process is
-fitted to them with Gaussian noise, which needs no approximation. The mean and variance of that
-regression at an input then pass through the ordinal likelihood, with a slope and thresholds of
-its own, to give probabilities (eq. 9 of PLSOR). All parameters are learnt by the leave-one-out
+Ranks are taken as numbers ``t`` (centred at zero) and a Gaussian process is fitted to them with
+Gaussian noise, which needs no approximation. The mean and variance of that regression at an
+input then pass through the ordinal likelihood, with a slope and thresholds of its own, to give
+probabilities (eq. 9 of PLSOR). All parameters are learnt by the leave-one-out
 log probability (eq. 11), for which one factorisation is enough:
 
     Q = (K + noise^2 I)^-1,    mean_i = t_i - (Q t)_i / Q_ii,    var_i = 1 / Q_ii   (12, 13)
@@ -35,23 +35,12 @@ from .hyperpriors import Hyperprior
 from .likelihoods import Ordinal
 from .posterior.observations import Predictor, factorise
 
-__all__ = ["LeastSquares", "LeftOut", "Score"]
+__all__ = ["LeastSquares", "Score"]
 
 # Below exp(-4.5) = 1/90 of a rank the noise no longer matters to a probability, and without it
 # the regression could not be factorised.
 _NOISE_BOX = (-4.5, 3.0)
 _PANEL = 128  # columns at a time: they stay in the cache between being made and multiplied
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """Moments of every rank given the others, and how they move with Q and with the noise."""
-
-    mean: np.ndarray  # (n,)
-    var: np.ndarray  # (n,)
-    lever: np.ndarray  # (n,) minus the derivative of mean in (Q t)_i
-    by_diagonal: tuple[np.ndarray, np.ndarray]  # derivatives of mean and var in Q_ii
-    by_noise: tuple[np.ndarray, np.ndarray] | None  # in noise^2, Q held; None: they are zero
 
 
 @dataclass(frozen=True)
@@ -67,19 +56,19 @@ class Score:
     start: None = None  # nothing iterates, so there is nothing to start from
 
     @property
-    def settled(self) -> bool:
-        """Whether the engine met its tolerance: there is none."""
+    def converged(self) -> bool:
+        """Whether the engine met its tolerance: nothing iterates."""
         return True
 
     @property
     def credible(self) -> bool:
-        """Whether the criterion is to be believed: it is exact."""
+        """Whether the criterion can be trusted: it is exact."""
         return True
 
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """Ranks, inputs and model: everything about a fit but the search.
+    """Ranks, inputs and model: the leave-one-out criterion as a function of theta.
 
     ``theta = [log kernel parameters, log noise, -log slope, first threshold, log gaps]``.
     """
@@ -90,7 +79,7 @@ class LeastSquares:
     kernel: Kernel
     noise: float  # standard deviation of a rank about the regression
     likelihood: Ordinal  # thresholds between ranks; its noise is 1 / slope
-    centre: float  # rank that the prior expects everywhere
+    centre: float  # prior mean of a rank
     prior: Hyperprior | None = None
 
     @property
@@ -106,7 +95,7 @@ class LeastSquares:
 
     @property
     def box(self) -> np.ndarray:
-        """Where theta is looked for, shape (p, 2)."""
+        """Bounds of the search for theta, shape (p, 2)."""
         noise = widened([_NOISE_BOX], np.array([np.log(self.noise)]))
         return np.concatenate([self.kernel.bounds, noise, self.likelihood.bounds])
 
@@ -131,7 +120,7 @@ class LeastSquares:
         return np.zeros((len(theta), 0))
 
     def rough(self, tol: float) -> LeastSquares:
-        """The same problem: there is nothing to save, for nothing iterates."""
+        """The same problem: nothing iterates, so no tolerance can be loosened."""
         return self
 
     def evaluate(self, theta: np.ndarray, start: None = None) -> Score:
@@ -143,7 +132,7 @@ class LeastSquares:
         inverse, _ = lapack.dlauum(factor.inverted().upper, overwrite_c=1)  # Q = sq B^-1 sq
         solution = sq * blas.dsymv(1.0, inverse, sq * t)
         diagonal = sq**2 * np.diagonal(inverse)
-        out = _left_out(t, w, solution, diagonal, noise**2)
+        out = _left_out_moments(t, w, solution, diagonal, noise**2)
         mean = out.mean + self.centre
         jet = likelihood.log_expected(self.y, mean, out.var)
         value = float(w @ jet.value)
@@ -177,9 +166,20 @@ class LeastSquares:
         return Predictor.from_sites(kernel(self.X), tau, tau * (self.y - self.centre))
 
 
-def _left_out(
+@dataclass(frozen=True)
+class _LeaveOneOut:
+    """Moments of every rank given the others, and how they move with Q and with the noise."""
+
+    mean: np.ndarray  # (n,)
+    var: np.ndarray  # (n,)
+    lever: np.ndarray  # (n,) minus the derivative of mean in (Q t)_i
+    by_diagonal: tuple[np.ndarray, np.ndarray]  # derivatives of mean and var in Q_ii
+    by_noise: tuple[np.ndarray, np.ndarray] | None  # in noise^2, Q held; None: they are zero
+
+
+def _left_out_moments(
     t: np.ndarray, w: np.ndarray, solution: np.ndarray, diagonal: np.ndarray, noise2: float
-) -> LeftOut:
+) -> _LeaveOneOut:
     """Eqs. 12 and 13, with one of ``w`` copies left out; less than one copy goes whole.
 
     By Woodbury's identity one copy has ``Q_ii / w^2 + (1 - 1/w) / noise^2`` on the diagonal
@@ -188,13 +188,13 @@ def _left_out(
     if np.all(w == 1.0):
         var = 1.0 / diagonal
         by_diagonal = var**2 * solution, -(var**2)
-        return LeftOut(t - var * solution, var, var, by_diagonal, None)
+        return _LeaveOneOut(t - var * solution, var, var, by_diagonal, None)
     copies, stay = np.maximum(w, 1.0), 1.0 - 1.0 / w
     more, less = np.maximum(stay, 0.0), np.minimum(stay, 0.0)
     pooled = 1.0 / (diagonal / copies**2 + more / noise2)
     lever = pooled / copies
     d_noise = more * (pooled / noise2) ** 2
-    return LeftOut(
+    return _LeaveOneOut(
         mean=t - lever * solution,
         var=pooled + less * noise2,
         lever=lever,

@@ -1,6 +1,6 @@
-"""The ordinal likelihood: a level is an interval between thresholds, seen through noise.
+"""Ordinal likelihoods: a level is an interval between thresholds, seen through noise.
 
-One likelihood, three views of it, each a scalar function L(mean, var) of an observation:
+`Ordinal` has three views, each a scalar function L(mean, var) of an observation:
 
 =================  ====================================  =====================
 view               L                                     asked for by
@@ -12,7 +12,13 @@ view               L                                     asked for by
 
 All return a `Jet`: L with its derivatives in the mean and in the parameters.
 
-Chu & Ghahramani (2005), section 2.1; the parameters are those of their appendix.
+A comparison is an ordinal observation of a difference of utilities: "better" and "worse" are
+two levels with a threshold at zero, a tie is a third between them, "much better" lies beyond
+one more threshold. Both sides are treated alike, so thresholds mirror one another about zero
+(`Symmetric`). Observations of several kinds in one problem are `Several`.
+
+Chu & Ghahramani (2005), section 2.1; the parameters are those of their appendix. Comparisons:
+Chu & Ghahramani (2005, ICML), eq. 5.
 """
 
 from __future__ import annotations
@@ -34,11 +40,8 @@ from . import quadrature
 
 __all__ = ["Jet", "Likelihood", "Ordinal", "Several", "Symmetric"]
 
-
 _LINKS = {"probit": PROBIT, "logit": LOGIT}
-
-
-#: Where each kind of parameter is looked for: logarithms, but for the first threshold.
+#: Bounds of the search for each kind of parameter: logarithms, except for the first threshold.
 _BOXES = {
     "noise": (-7.0, 3.0),
     "comparison_noise": (-7.0, 3.0),
@@ -94,9 +97,17 @@ class Jet:
         """The jet of the weighted function."""
         return Jet(self.rows[:JET] * weights)
 
+    def matched_site(self, mean: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Precision and shift that turn the cavity's moments into those of the tilted density.
+
+        Of ``log_expected`` at cavity means ``mean``: GPML 3.56 to 3.59, in natural parameters.
+        """
+        d1, d2, shrink = self.d1, self.d2, self.shrink
+        return -d2 / shrink, (d1 - mean * d2) / shrink
+
 
 class Likelihood(Protocol):
-    """What engines and the search ask of the likelihood of all observations."""
+    """What engines and the optimiser ask of the likelihood of all observations."""
 
     @property
     def noise(self) -> float | np.ndarray:
@@ -127,7 +138,7 @@ class Likelihood(Protocol):
 class Ordinal:
     """Level ``k`` is seen when ``thresholds[k-1] < f + noise * e <= thresholds[k]``."""
 
-    thresholds: np.ndarray  # (K - 1,); increasing; the outer ones are infinite and not stored
+    thresholds: np.ndarray  # (K - 1,), increasing; the outer ones, infinite, are not stored
     noise: float = 1.0  # scale of e
     link: str = "probit"  # e is standard normal or standard logistic
 
@@ -206,11 +217,10 @@ class Ordinal:
         """Gradient in ``theta`` of ``w0 @ L + w1 @ dL/dmean + w2 @ d2L/dmean2``, weights held.
 
         Weights left out are zero.
-
-        All thresholds above a moved gap shift together, and a shift of all thresholds is a
-        shift of f the other way: the sample's own upper threshold is the only one that needs a
-        derivative of its own (differences of two would cancel for narrow levels).
         """
+        # All thresholds above a moved gap shift together, and a shift of all thresholds is a
+        # shift of f the other way: only an observation's own upper threshold needs a derivative
+        # of its own (differences of two would cancel for narrow levels).
         orders = range(len(weights))
         shift = -sum(weights[i] * jet.rows[1 + i] for i in orders)
         own = sum(weights[i] * jet.upper[i] for i in orders)
@@ -230,18 +240,6 @@ class Ordinal:
         return edges[y], edges[y + 1]
 
 
-# ----------------------------------------------------------------
-# Likelihoods of comparisons, and of observations of several kinds in one problem.
-#
-# A comparison is an ordinal observation of a difference of utilities: "better" and "worse" are
-# two levels with a threshold at zero, a tie is a third between them, "much better" lies beyond
-# one more threshold. Both sides are treated alike, so thresholds mirror one another about
-# zero.
-#
-# Chu & Ghahramani (2005, ICML), eq. 5: with noise sigma on each of two utilities, their
-# difference is seen through noise sqrt(2) sigma.
-
-
 _HALF_LOG_2 = 0.5 * np.log(2.0)
 
 
@@ -249,8 +247,8 @@ _HALF_LOG_2 = 0.5 * np.log(2.0)
 class Symmetric(Ordinal):
     """An `Ordinal` whose thresholds mirror one another; made by `Symmetric.of`.
 
-    Its free parameters are log sigma, the noise of one utility, and the logarithms of the
-    steps from zero outwards.
+    Its free parameters are log sigma and the logarithms of the steps from zero outwards. Sigma
+    is the noise of one utility, so that of a difference of two is sqrt(2) sigma.
     """
 
     @classmethod
@@ -319,7 +317,7 @@ class Several:
     """
 
     parts: tuple[Ordinal, ...]
-    kind: np.ndarray  # (m,); which part each observation belongs to
+    kind: np.ndarray  # (m,), the part of each observation
 
     @cached_property
     def _places(self) -> list[np.ndarray]:

@@ -1,10 +1,28 @@
-"""Latent values at new inputs, given sites on any design.
+"""Prediction: latent values at new inputs, and which of several alternatives is chosen.
 
 With ``K^-1 E[g] = beta`` and ``K^-1 - K^-1 Cov[g] K^-1 = G``, whatever the observations saw,
 
-    E[g*] = k*' beta,    Cov[g*, g*'] = k** - k*' G k*.
+    E[g*] = k*' beta,    Cov[g*, g*'] = k** - k*' G k*
 
-Chu & Ghahramani (2005, ICML), eqs. 17 and 18, without the inverse of a singular matrix.
+(`LatentPredictor`). Label functions are independent under the prior and dependent under the
+posterior: a comparison of two labels at one input ties them together everywhere. So the
+probability that one label is preferred to another needs their posterior cross-covariance,
+
+    Cov[f*] = k** I - (I x k*)' G (I x k*),
+
+with G over contrasts, labels or observations, by the form of the posterior (`LabelPredictor`).
+
+`choice_probabilities` is the probability that each of several jointly normal utilities, each
+perceived through noise, is the largest. With normal noise label a is the largest if L - 1
+normal differences are positive. One after another is conditioned on those before it: the
+factors Phi(.) of that are exact, and what they are averaged over has L - 2 dimensions, none
+for two labels. Differences are logistic if the noise of each label has Gumbel's distribution;
+then the label is chosen with probability softmax(f / c), Luce's rule, averaged over f.
+
+Chu & Ghahramani (2005, ICML), eqs. 17 to 19 and 26, without the inverse of a singular matrix;
+Genz (1992), "Numerical computation of multivariate normal probabilities"; Yellott (1977), "The
+relationship between Luce's choice axiom, Thurstone's theory of comparative judgment, and the
+double exponential distribution".
 """
 
 from __future__ import annotations
@@ -17,15 +35,21 @@ from scipy.special import ndtr, ndtri, softmax
 from scipy.stats import qmc
 
 from .._compile import loop
-from .design import Design, Rows
+from .design import Combinations, Design, Labels
 from .likelihoods import Ordinal
 from .posterior.choose import prior_of
-from .posterior.contrasts import ContrastsPosterior, Labels
-from .posterior.observations import DensePosterior
-from .posterior.one_vs_rest import StarsPosterior
+from .posterior.contrasts import ContrastsPosterior
+from .posterior.observations import ObservationsPosterior
+from .posterior.one_vs_rest import OneVsRestPosterior
 from .site_loop import Approximation
 
-__all__ = ["LabelPredictor", "LatentPredictor", "favourites"]
+__all__ = ["LabelPredictor", "LatentPredictor", "choice_probabilities"]
+
+# Points to average over, and as many mirror images. On covariances that were meant to be hard,
+# errors with normal noise were up to 0.0006 for ten labels and 0.0001 for three; by Luce's
+# rule, where no factor is exact, up to 0.005.
+_POINTS, _LUCE_POINTS = 128, 1024
+_TINY = 1e-300  # stands for a probability of zero, which has no quantile; a normal number
 
 
 @dataclass(frozen=True)
@@ -36,8 +60,10 @@ class LatentPredictor:
     G: np.ndarray  # (n, n)
 
     @classmethod
-    def of(cls, design: Rows, K: np.ndarray, approximation: Approximation) -> LatentPredictor:
-        """From a settled approximation."""
+    def of(
+        cls, design: Combinations, K: np.ndarray, approximation: Approximation
+    ) -> LatentPredictor:
+        """From the sites of an approximation."""
         tau = approximation.tau
         posterior = prior_of(design, K, tau).given(tau).inverted()
         zero = np.zeros(len(design))
@@ -56,7 +82,10 @@ class LatentPredictor:
     def differences(
         self, cross: np.ndarray, place: np.ndarray, prior: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of differences between new latent values."""
+        """Mean and variance of differences between the new values ``place``, shape (m, 2).
+
+        ``cross`` is (q, n) as for `mean`; ``prior`` are the variances of differences, (m,).
+        """
         mean, half = self.mean(cross), cross @ self.G  # once a value, however many pairs it has
         explained = np.empty(len(place))
         _explained(half, cross, np.ascontiguousarray(place), explained)
@@ -76,27 +105,13 @@ def _explained(half, cross, place, total):
             total[k] += (half[i, a] - half[j, a]) * (cross[i, a] - cross[j, a])
 
 
-# ----------------------------------------------------------------
-# Learning from label preferences, and what is known of labels at new inputs.
-#
-# The label functions are independent under the prior and dependent under the posterior: what
-# was said of two labels at one input ties them together everywhere. So the probability that
-# one label is preferred to another takes the posterior cross-covariance of the two,
-#
-#     Cov[f*] = k** I - (I x k*)' G (I x k*),
-#
-# with G over contrasts or over observations, whichever form the posterior was found in.
-#
-# Chu & Ghahramani (2005, ICML), eqs. 17 to 19 and 26.
-
-
 @dataclass(frozen=True)
 class _Piece:
-    """Rows of G that belong to one contrast, or to one label; and what each looks at."""
+    """Rows of G that belong to one contrast, or to one label."""
 
-    place: np.ndarray
-    at: np.ndarray  # inputs
-    sign: np.ndarray
+    place: np.ndarray  # which rows
+    at: np.ndarray  # their inputs
+    sign: np.ndarray  # of the label in what they see
 
 
 @dataclass(frozen=True)
@@ -110,18 +125,18 @@ class LabelPredictor:
 
     @classmethod
     def of(cls, design: Design, K: np.ndarray, a: Approximation) -> LabelPredictor:
-        """From a settled approximation."""
+        """From the sites of an approximation."""
         assert isinstance(design, Labels)
         posterior = prior_of(design, K, a.tau).given(a.tau).inverted()
         beta = design.by_input(a.alpha)
-        if isinstance(posterior, ContrastsPosterior | StarsPosterior):
+        if isinstance(posterior, ContrastsPosterior | OneVsRestPosterior):
             n, basis = design.n, posterior.basis
             i, ones = np.arange(n), np.ones(n)
             pieces = tuple(_Piece(k * n + i, i, ones) for k in range(basis.shape[1]))
             return cls(beta, posterior.explained(), pieces, basis)
-        assert isinstance(posterior, DensePosterior)
+        assert isinstance(posterior, ObservationsPosterior)
         zero, signs = np.zeros(len(design)), design.signs
-        # The factor lives in working memory, which the next fit will use again.
+        # A new array: the memory of the factor is used again by the next fit.
         G = -2.0 * posterior.factor.evidence_gradient(zero, zero)
         touched = [np.flatnonzero(column) for column in signs.T]
         pieces = tuple(_Piece(e, design.at[e], signs[e, k]) for k, e in enumerate(touched))
@@ -132,7 +147,7 @@ class LabelPredictor:
         return cross @ self.beta
 
     def explained(self, cross: np.ndarray) -> np.ndarray:
-        """By how much the covariance of the labels lies below the prior's; (b, L, L)."""
+        """Prior less posterior covariance of the labels, (b, L, L)."""
         p = len(self.pieces)
         out = np.empty((len(cross), p, p))
         views = [cross[:, piece.at] * piece.sign for piece in self.pieces]
@@ -145,74 +160,50 @@ class LabelPredictor:
     def differences(
         self, cross: np.ndarray, prior: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the difference of every two labels at each input."""
+        """Mean and variance of label a less label c, (b, L, L), from ``prior`` of one, (b,)."""
         f, known = self.mean(cross), self.explained(cross)
         own = np.diagonal(known, axis1=1, axis2=2)
         L = f.shape[1]
-        start = (
-            2.0 * prior[:, None, None] * (1.0 - np.eye(L))
-        )  # none between a label and itself
-        variance = start - own[:, :, None] - own[:, None, :] + 2.0 * known
+        between = 2.0 * prior[:, None, None] * (1.0 - np.eye(L))  # none with itself
+        variance = between - own[:, :, None] - own[:, None, :] + 2.0 * known
         return f[:, :, None] - f[:, None, :], np.maximum(variance, 0.0)
 
 
-# ----------------------------------------------------------------
-# Which of several uncertain utilities is felt to be the largest.
-#
-# The utilities f of L labels at an input are jointly normal and each is felt through noise.
-# With normal noise so are the felt utilities, and that of label a is the largest with the
-# probability that L - 1 normal differences are all positive. One after another is conditioned
-# on those before it: the factors Phi(.) of that are exact, and what they are averaged over has
-# L - 2 dimensions, none for two labels. There 256 fixed points do: errors were up to 0.0006
-# for ten labels, 0.0001 for three, on covariances that were meant to be hard.
-#
-# Differences are logistic if the noise of each label has Gumbel's distribution, and then the
-# label is chosen with probability softmax(f / c) (Luce's rule), averaged over f; that takes
-# more points and has errors up to 0.005.
-#
-# Genz (1992), "Numerical computation of multivariate normal probabilities"; Yellott (1977),
-# "The relationship between Luce's choice axiom, Thurstone's theory of comparative judgment,
-# and the double exponential distribution".
+def choice_probabilities(
+    mean: np.ndarray, covariance: np.ndarray, noise: Ordinal
+) -> np.ndarray:
+    """Probability that each of several utilities is perceived as the largest, (b, L).
 
-
-_POINTS = 128  # and as many mirror images;
-
-
-_MORE = 1024  # likewise, where no factor is exact
-
-
-_TINY = 1e-300  # a probability that counts as none, and has a quantile
-
-
-def favourites(mean: np.ndarray, covariance: np.ndarray, noise: Ordinal) -> np.ndarray:
-    """Probability that each of several utilities is felt to be the largest."""
+    From their mean (b, L) and covariance (b, L, L); ``noise`` is the likelihood of a difference
+    of two.
+    """
     L = mean.shape[1]
     if noise.link == "logit":
         return _by_luce(mean, covariance, noise.noise)
     # Noise c of a difference is c / sqrt(2) of each of the two.
-    felt = covariance + 0.5 * noise.noise**2 * np.eye(L)
+    perceived = covariance + 0.5 * noise.noise**2 * np.eye(L)
     total = np.empty(mean.shape)
     for a in range(L):
         above = np.delete(np.eye(L)[a] - np.eye(L), a, axis=0)  # a less each of the others
-        total[:, a] = _all_positive(mean @ above.T, above @ felt @ above.T)
+        total[:, a] = _all_positive(mean @ above.T, above @ perceived @ above.T)
     return total / total.sum(axis=1, keepdims=True)
 
 
 def _by_luce(mean: np.ndarray, covariance: np.ndarray, scale: float) -> np.ndarray:
     """Mean of ``softmax(f / scale)``."""
     values, axes = np.linalg.eigh(covariance)
-    e = ndtri(_points(mean.shape[1], _MORE))
+    e = ndtri(_points(mean.shape[1], _LUCE_POINTS))
     spread = axes * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-    each = zip(mean, spread, strict=True)  # one by one, for there are many points
+    each = zip(mean, spread, strict=True)  # one by one, to save memory
     return np.array([softmax((m + e @ A.T) / scale, axis=1).mean(axis=0) for m, A in each])
 
 
 def _all_positive(mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """Probability that all entries of a normal vector are positive, for b of them."""
+    """Probability that all p entries of a normal vector are positive, for b of them."""
     b, p = mean.shape
     covariance = _definite(covariance)
     sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-    # Those that are least likely to be first: then little is left for chance to decide.
+    # The least likely to be positive first: then little of the product varies by point.
     order = np.argsort(mean / sd, axis=1, kind="stable")
     rows = np.arange(b)[:, None]
     mean = mean[rows, order]
@@ -232,7 +223,7 @@ def _all_positive(mean: np.ndarray, covariance: np.ndarray) -> np.ndarray:
 
 
 def _definite(covariance: np.ndarray) -> np.ndarray:
-    """The same covariances; those with eigenvalues that are rounding alone, without these.
+    """The same covariances, with eigenvalues that are rounding alone lifted.
 
     A posterior covariance is a prior less what was explained. Where next to nothing is left and
     the noise is small, the difference has eigenvalues of either sign and no meaning.
@@ -253,9 +244,11 @@ def _definite(covariance: np.ndarray) -> np.ndarray:
 
 @lru_cache
 def _points(p: int, count: int = _POINTS) -> np.ndarray:
-    """Points in the cube of p dimensions, the same for every input: Sobol's, scrambled."""
+    """Scrambled Sobol points in the cube of p dimensions, the same for every input."""
     if p == 0:
         return np.zeros((1, 0))
     points = qmc.Sobol(p, seed=0).random(count)
     both = np.concatenate([points, 1.0 - points])
-    return np.clip(both, 1e-12, 1.0 - 1e-12)  # an end of the cube has no quantile
+    # An end of the cube has no quantile. Points are multiples of 2**-30, so that only those at
+    # an end are moved.
+    return np.clip(both, 1e-12, 1.0 - 1e-12)

@@ -4,7 +4,8 @@ Two integrals over ``f ~ N(mean, var)``:
 
 * ``E[log p(f)]``, the variational view, for either link;
 * ``log E[p(f)^power]``, the view of expectation propagation, for logistic noise and for sample
-  weights below one (normal noise with power one has a closed form: `_math.blurred_jets`).
+  weights below one (normal noise with power one has a closed form:
+  `ordinality._numerics.blurred_jets`).
 
 The integrands have features as wide as the noise. While the Gaussian is narrower than that, 32
 Gauss-Hermite nodes give full accuracy; otherwise Gauss-Legendre panels are laid between
@@ -138,6 +139,7 @@ def _tilted_mode(link, lower, upper, mean, var, noise, power, jet):
     interval, so bisection always has a bracket to fall back on.
     """
     near = min(max(mean, lower), upper)
+    # Nine times the noise inside its interval, log p has a slope below rounding.
     low, high = min(mean, near) - 9.0 * noise, max(mean, near) + 9.0 * noise
     f, curvature = mean, 1.0 / var
     for _ in range(60):

@@ -1,9 +1,9 @@
-"""The loop that settles Gaussian sites, and what every engine returns.
+"""Fixed-point iteration of Gaussian sites, and what every engine returns.
 
 EP and variational inference are one fixed-point iteration with two rules for the sites. Plain
 iteration cycles on smooth kernels with small noise (7 % of hard problems) and mixing alone is
 slow; Anderson acceleration, which extrapolates from the last few steps by least squares,
-settles both.
+solves both problems.
 
 Walker & Ni (2011), "Anderson acceleration for fixed-point iterations".
 """
@@ -18,8 +18,7 @@ import numpy as np
 
 from .likelihoods import Jet
 
-__all__ = ["Approximation", "Settled", "settle"]
-
+__all__ = ["Approximation", "FixedPoint", "iterate"]
 
 _DEPTH = 5  # steps remembered; more gained nothing on 150 hard problems
 
@@ -43,7 +42,7 @@ class Approximation:
     log_evidence: float
     d_kernel: np.ndarray | None
     d_likelihood: np.ndarray
-    jet: Jet  # the view of the likelihood from which the sites were made
+    jet: Jet  # of the likelihood, from which the sites were made
     start: np.ndarray
     n_iter: int
     converged: bool
@@ -51,7 +50,7 @@ class Approximation:
 
 
 class _State(Protocol):
-    """One visit of the loop: where the rule wants the sites, and how far they are from it."""
+    """What a rule finds at some sites: where they should move, and how far that is."""
 
     @property
     def proposal(self) -> np.ndarray: ...
@@ -63,8 +62,8 @@ State = TypeVar("State", bound=_State)
 
 
 @dataclass(frozen=True)
-class Settled(Generic[State]):
-    """Where the loop stopped: the best state seen and how it got there."""
+class FixedPoint(Generic[State]):
+    """Where the iteration stopped: the best state seen, its sites, and whether it converged."""
 
     state: State
     x: np.ndarray
@@ -72,8 +71,8 @@ class Settled(Generic[State]):
     converged: bool
 
 
-def settle(
-    visit: Callable[[np.ndarray], State],
+def iterate(
+    update: Callable[[np.ndarray], State],
     x: np.ndarray,
     *,
     ceiling: np.ndarray,
@@ -81,25 +80,27 @@ def settle(
     mixing: float,
     tol: float,
     max_iter: int,
-) -> Settled[State]:
-    """Iterate ``x <- visit(x).proposal`` with Anderson acceleration until the residual is
-    small.
+) -> FixedPoint[State]:
+    """Iterate ``x <- update(x).proposal`` until the residual is below ``tol``.
+
+    ``x`` holds precisions, then shifts. A precision extrapolated outside (0, ``ceiling``) takes
+    the plain step, of length ``mixing``; ``copies`` are the weights of sites in least squares.
     """
     memory: list[tuple[np.ndarray, np.ndarray]] = []
     count = np.sqrt(np.concatenate([copies, copies]))[:, None]
-    best: Settled[State] | None = None
+    best: FixedPoint[State] | None = None
     for n_iter in range(1, max_iter + 1):
-        state = visit(x)
+        state = update(x)
         if best is None or state.residual < best.state.residual:
-            best = Settled(state, x, n_iter, state.residual < tol)
+            best = FixedPoint(state, x, n_iter, state.residual < tol)
         if best.converged:
             break
         memory = [*memory[-_DEPTH:], (x, state.proposal - x)]
         x = _accelerate(memory, count, mixing, ceiling)
     assert best is not None  # max_iter >= 1
-    # A state shares its working memory with later ones, so the best is visited once more.
-    state = best.state if state is best.state else visit(best.x)
-    return Settled(state, best.x, n_iter, best.converged)
+    # A state shares its working memory with later ones, so the best is computed once more.
+    state = best.state if state is best.state else update(best.x)
+    return FixedPoint(state, best.x, n_iter, best.converged)
 
 
 def _accelerate(
@@ -115,8 +116,10 @@ def _accelerate(
         return plain
     d_x = np.stack([x - old for old, _ in memory[:-1]], axis=1)
     d_step = np.stack([step - old for _, old in memory[:-1]], axis=1)
+    # Singular values below 1e-10 of the largest come from steps that differ in their last
+    # digits only; they are left out, because rounding must not be extrapolated.
     gamma = np.linalg.lstsq(count * d_step, count[:, 0] * step, rcond=1e-10)[0]
-    bold = plain - (d_x + mixing * d_step) @ gamma
-    n = len(ceiling)
-    outside = (bold[:n] < 0.0) | (bold[:n] > ceiling) | ~np.isfinite(bold[:n])
-    return np.where(np.concatenate([outside, outside]), plain, bold)
+    extrapolated = plain - (d_x + mixing * d_step) @ gamma
+    tau = extrapolated[: len(ceiling)]
+    outside = (tau < 0.0) | (tau > ceiling) | ~np.isfinite(tau)
+    return np.where(np.concatenate([outside, outside]), plain, extrapolated)

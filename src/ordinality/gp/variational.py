@@ -1,8 +1,8 @@
 """Full variational Gaussian inference.
 
 The best Gaussian in the sense of Kullback and Leibler has sites with precision ``-E[d2 log p]``
-and shifts such that ``alpha = E[d1 log p]``, expectations under itself: a fixed point that the
-site loop finds (with half steps: whole ones diverge on a third of hard problems). The bound is
+and shifts such that ``alpha = E[d1 log p]``, expectations under itself: a fixed point, found by
+`iterate` (with half steps: whole ones diverge on a third of hard problems). The bound is
 stationary there, so gradients need no derivative of the sites.
 
 Opper & Archambeau (2009); as natural gradients, Khan & Lin (2017).
@@ -16,24 +16,10 @@ import numpy as np
 
 from .design import Design
 from .likelihoods import Jet, Likelihood
-from .posterior.choose import Posterior, Prior, prior_of
-from .site_loop import Approximation, Settled, settle
+from .posterior.choose import Posterior, prior_of
+from .site_loop import Approximation, FixedPoint, iterate
 
 __all__ = ["divergence", "variational"]
-
-
-@dataclass(frozen=True)
-class _Visit:
-    """The posterior under some sites and what the likelihood says under it."""
-
-    posterior: Posterior  # inverted
-    mean: np.ndarray
-    alpha: np.ndarray
-    beta: np.ndarray
-    var: np.ndarray
-    jet: Jet  # weighted
-    proposal: np.ndarray
-    residual: float
 
 
 def variational(
@@ -48,13 +34,16 @@ def variational(
     max_iter: int = 200,
     gradient: bool = True,
 ) -> Approximation:
-    """Variational posterior; ``log_evidence`` is its lower bound. Parameters as for `ep`."""
+    """Variational posterior; ``log_evidence`` is its lower bound. Parameters as for `ep`.
+
+    ``tol`` bounds the dimensionless gap between sites and expectations.
+    """
     weights = np.ones(len(y)) if weights is None else weights
     prior = prior_of(design, K, likelihood.max_precision * np.max(weights))
     noise = np.broadcast_to(likelihood.noise, len(y))
     scale = np.concatenate([noise**2, noise])  # makes sites dimensionless
 
-    def visit(x: np.ndarray) -> _Visit:
+    def update(x: np.ndarray) -> _Expectations:
         tau, nu = np.split(x / scale, 2)
         posterior = prior.given(tau)
         mean, alpha = posterior.moments(nu)
@@ -64,15 +53,18 @@ def variational(
         proposal = np.concatenate([-jet.d2, jet.d1 - jet.d2 * mean]) * scale
         gaps = noise * np.abs(alpha - jet.d1), noise**2 * np.abs(tau + jet.d2)
         residual = float(np.max(np.maximum(*gaps) / np.maximum(weights, 1.0)))
-        return _Visit(posterior, mean, alpha, beta, var, jet, proposal, residual)
+        return _Expectations(posterior, mean, alpha, beta, var, jet, proposal, residual)
 
-    x = _first_sites(prior, likelihood, y, weights, scale) if start is None else start
+    if start is None:  # EP's sites with the prior as cavity
+        zero = np.zeros(len(y))
+        tau, nu = likelihood.log_expected(y, zero, prior.diagonal).matched_site(zero)
+        start = np.concatenate([weights * tau, weights * nu]) * scale
     ceiling = weights * likelihood.max_precision * noise**2
     copies = np.maximum(weights, 1.0)
-    settled = settle(
-        visit, x, ceiling=ceiling, copies=copies, mixing=0.5, tol=tol, max_iter=max_iter
+    found = iterate(
+        update, start, ceiling=ceiling, copies=copies, mixing=0.5, tol=tol, max_iter=max_iter
     )
-    return _approximation(likelihood, y, weights, settled, scale, gradient)
+    return _approximation(likelihood, y, copies, found, scale, gradient)
 
 
 def divergence(
@@ -82,27 +74,30 @@ def divergence(
     return half_log_det + 0.5 * float(np.sum(beta) - len(beta) + alpha @ mean)
 
 
-def _first_sites(
-    prior: Prior, likelihood: Likelihood, y: np.ndarray, weights: np.ndarray, scale: np.ndarray
-) -> np.ndarray:
-    """EP's sites with the prior as cavity."""
-    mu = np.zeros(len(y))
-    jet = likelihood.log_expected(y, mu, prior.diagonal)
-    tau, nu = -jet.d2 / jet.shrink, jet.d1 / jet.shrink
-    return np.concatenate([weights * tau, weights * nu]) * scale
+@dataclass(frozen=True)
+class _Expectations:
+    """The posterior under some sites, and the expected log-likelihood under it."""
+
+    posterior: Posterior  # inverted
+    mean: np.ndarray
+    alpha: np.ndarray
+    beta: np.ndarray
+    var: np.ndarray
+    jet: Jet  # weighted
+    proposal: np.ndarray
+    residual: float
 
 
 def _approximation(
     likelihood: Likelihood,
     y: np.ndarray,
-    weights: np.ndarray,
-    settled: Settled[_Visit],
+    copies: np.ndarray,
+    found: FixedPoint[_Expectations],
     scale: np.ndarray,
     gradient: bool,
 ) -> Approximation:
-    state = settled.state
-    tau, nu = np.split(settled.x / scale, 2)
-    copies = np.maximum(weights, 1.0)
+    state = found.state
+    tau, nu = np.split(found.x / scale, 2)
     lam = state.var / (1.0 - (1.0 - state.beta) / copies)
     bound = float(state.jet.value.sum()) - divergence(
         state.posterior.half_log_det, state.beta, state.alpha, state.mean
@@ -122,8 +117,8 @@ def _approximation(
         d_kernel=G,
         d_likelihood=d_likelihood,
         jet=state.jet,
-        start=settled.x,
-        n_iter=settled.n_iter,
-        converged=settled.converged,
+        start=found.x,
+        n_iter=found.n_iter,
+        converged=found.converged,
         residual=state.residual,
     )

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinality.gp.design import Direct
-from ordinality.gp.posterior.contrasts import Labels
+from ordinality.gp.design import Direct, Labels
 
 from .contents import (
     ROUNDING,
@@ -167,15 +166,15 @@ _PROBLEM: Layout = {
     "prior": optional(part("Hyperprior", t="t")),
     "tol": _POSITIVE,
     "max_iter": count(low=1),
-    "design": part("Direct", "Labels", "Rows", m="m"),
+    "design": part("Direct", "Labels", "Combinations", m="m"),
     "also": _sees,
 }
 _SITES = floats("m", infinite=True)
 _PROCESSES: dict[str, Layout] = {
-    "Problem": _PROBLEM,
-    "LabelProblem": _PROBLEM,
+    "Objective": _PROBLEM,
+    "LabelObjective": _PROBLEM,
     "Direct": {},
-    "Rows": {
+    "Combinations": {
         "size": count(low=1),
         "index": ints("m", "w", low=0),
         "value": floats("m", "w"),
@@ -206,7 +205,7 @@ _PROCESSES: dict[str, Layout] = {
         "converged": flag,
         "residual": _VALUE,
     },
-    "Evaluation": {
+    "ObjectiveValue": {
         "theta": floats("t"), "value": _VALUE, "gradient": floats("t", nan=True, infinite=True),
         "criterion": _VALUE, "approximation": part("Approximation", m="m"), "credible": flag,
     },
@@ -226,10 +225,13 @@ _PROCESSES: dict[str, Layout] = {
         "criterion": _VALUE, "mean": floats("m"), "var": floats("m"), "start": choice(None),
     },
     "Fit": {
-        "problem": part("LabelProblem", "LeastSquares", "Problem", n="n", p="p", m="m", t="t"),
-        "best": part("Evaluation", "Score", m="m", t="t"),
+        "problem": part("LabelObjective", "LeastSquares", "Objective", n="n", p="p", m="m",
+                        t="t"),
+        "best": part("ObjectiveValue", "Score", m="m", t="t"),
         "n_evaluations": count(),
         "path": anything,
+        "kernel?": forget,
+        "likelihood?": forget,
         "converged": flag,
         "also": lambda fit: len(fit.best.theta) == len(fit.problem.theta) and _settled(fit),
     },
@@ -331,11 +333,11 @@ def _are_answers(classes: np.ndarray, grades: int, ties: bool) -> bool:
 
 
 def _preferences(model: Any) -> bool:
-    panel, answers, items = model._panel, model._answers, model._catalogue
-    parts = model._parts()
-    judges = panel.n_judges
+    answers, items, likelihood = model._answers, model._items, model.fit_.likelihood
+    parts = getattr(likelihood, "parts", (likelihood,))
+    judges = 1 if model.judges_ is None else len(model.judges_)
     steps = [len(model.classes_)] * judges
-    steps += [] if panel.order is None else [panel.order.n_levels]
+    steps += [] if model.rating_levels_ is None else [len(model.rating_levels_)]
     problem = model.fit_.problem
     return (
         _are_answers(model.classes_, model.grades, model.ties)
@@ -465,9 +467,8 @@ _ESTIMATORS: dict[str, Layout] = {
         "tol": _POSITIVE,
         "max_iter": count(low=1),
         "n_features_in_": choice(2),
-        "_catalogue": part("Catalogue", i="i", p="p"),
+        "_items": part("Items", i="i", p="p"),
         "classes_": ints("K"),
-        "_panel": part("Panel"),
         "_answers": part("Answers", i="i", m="m"),
         "fit_": part("Fit", n="n", m="m"),
         "predictor_": part("LatentPredictor", n="n"),
@@ -486,14 +487,14 @@ _ESTIMATORS: dict[str, Layout] = {
     "PreferenceSVM": {
         **_SOLVED,
         "n_features_in_": choice(2),
-        "_catalogue": part("Catalogue", i="i", p="p"),
+        "_items": part("Items", i="i", p="p"),
         "_kernel": _KERNEL,
         "n_support_": count(),
         "classes_": ints(2, low=-1, high=2),
         "dual_coef_": floats("i"),
         "_scores": floats("i"),
     },
-    "Catalogue": {
+    "Items": {
         "X": floats("i", "p", nan=True),
         "scaling": part("Scaling", d="p"),
         "gram": flag,
@@ -501,7 +502,6 @@ _ESTIMATORS: dict[str, Layout] = {
         "twin": ints("i", low=0, high="i"),
         "also": lambda items: not items.gram or items.X.shape[1] == len(items.X),
     },
-    "Panel": {"judges": optional(labels("J")), "order": optional(part("Order"))},
     "Answers": {
         "part": ints("m", low=0),
         "items": ints("m", 2, low=-1, high="i"),

@@ -29,17 +29,16 @@ _PLACES = """
     estimators.ordinal_boost: OrdinalBoost RankBoost
     estimators.ordinal_gp: OrdinalGP
     estimators.ordinal_svm: OrdinalSVM OrdinalSVMCV
-    estimators.preference_data: Answers Catalogue Panel
+    estimators.preference_data: Answers Items
     estimators.preference_gp: PreferenceGP
     estimators.preference_svm: PreferenceSVM
     estimators.rounded_regressor: RoundedRegressor
-    gp.criteria: Evaluation LabelProblem Problem
-    gp.design: Direct Rows
+    gp.criteria: LabelObjective Objective ObjectiveValue
+    gp.design: Combinations Direct Labels
     gp.hyperpriors: Hyperprior
     gp.least_squares: LeastSquares Score
     gp.likelihoods: Jet Ordinal Several Symmetric
     gp.optimise: Fit
-    gp.posterior.contrasts: Labels
     gp.posterior.observations: Factor Predictor
     gp.predict: LabelPredictor LatentPredictor Piece=_Piece
     gp.site_loop: Approximation

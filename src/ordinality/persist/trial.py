@@ -68,7 +68,7 @@ def _expect(found: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 def _rows(model: Any, last: Any) -> Any:
     if last.__class__.__name__.startswith("Preference"):
-        if len(last._catalogue) < 2:
+        if len(last._items) < 2:
             raise ContentError("has fewer than two items")
         return np.array([[0, 1], [1, 0]])
     return _sample(model)

@@ -11,7 +11,7 @@ import numpy as np
 
 from .kernel_rows import KernelRows
 
-__all__ = ["EdgeRows", "PairRows", "edges_of"]
+__all__ = ["EdgeRows", "PairRows"]
 
 _MAX_BYTES = 2**28  # of the features of edges; beyond it kernel rows are used
 
@@ -93,18 +93,3 @@ class EdgeRows(KernelRows):
         W = self.gathered(beta)
         F = np.column_stack([self.inputs.times(w) for w in W.T])
         return F[self.at[at], self.better[at]] - F[self.at[at], self.worse[at]]
-
-
-def edges_of(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All preferences in rankings (n, L), as inputs, better labels and worse labels.
-
-    A smaller rank is better; equal ranks and NaN give no preference.
-    """
-    parts = []
-    for a in range(ranks.shape[1]):
-        for b in range(ranks.shape[1]):
-            rows = np.flatnonzero(ranks[:, a] < ranks[:, b])
-            parts.append((rows, np.full(len(rows), a), np.full(len(rows), b)))
-    at, better, worse = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.lexsort((worse, better, at))
-    return at[order], better[order], worse[order]

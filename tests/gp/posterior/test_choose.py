@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from ordinality.gp.design import Differences, Direct, Rows
+from ordinality.gp.design import Combinations, Differences, Direct
 from ordinality.gp.posterior import choose, precision
 from ordinality.gp.posterior.choose import prior_of
-from ordinality.gp.posterior.observations import Dense
-from ordinality.gp.posterior.precision import Canonical
+from ordinality.gp.posterior.observations import Observations
+from ordinality.gp.posterior.precision import Precision
 from ordinality.gp.posterior.whitened import Whitened
 from ordinality.kernels import Gaussian
 
 N, M = 150, 260  # a factor is divided by halves from 120 rows on
 
-each_form = pytest.mark.parametrize("form", [Dense, Whitened, Canonical])
+each_form = pytest.mark.parametrize("form", [Observations, Whitened, Precision])
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,9 @@ def problem():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(N, 3))
     pairs = np.array([rng.choice(N, 2, replace=False) for _ in range(M - 20)])
-    rows = Rows.stacked([Differences(pairs, N), Rows.direct(rng.integers(N, size=20), N)])
+    rated = np.column_stack([rng.integers(N, size=20), np.zeros(20, dtype=int)])
+    value = np.repeat([[1.0, -1.0], [1.0, 0.0]], [M - 20, 20], axis=0)
+    rows = Combinations(np.concatenate([pairs, rated]), value, N)
     K = 2.0 * Gaussian(0.9)(X) + 0.3 * np.eye(N)
     return rows, K, rng.uniform(0.01, 4.0, M), rng.normal(size=M)
 
@@ -93,7 +95,7 @@ def test_a_singular_prior_is_whitened_without_jitter(problem):
     U = np.triu(prior.upper)
     np.testing.assert_allclose(U @ U.T, ordered, rtol=0, atol=1e-12)
     assert np.linalg.matrix_rank(K) < 20
-    one, other = (form.of(rows, K).given(tau).inverted() for form in (Dense, Whitened))
+    one, other = (form.of(rows, K).given(tau).inverted() for form in (Observations, Whitened))
     assert one.half_log_det == pytest.approx(other.half_log_det, abs=1e-9)
     for ours, theirs in zip(one.moments(nu), other.moments(nu), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
@@ -106,17 +108,17 @@ def test_the_form_is_chosen_by_size():
         for name, K in (("far", far), ("near", near))
         for m in (4, 5, 6, 7)
     }
-    assert [taken["far", m] for m in (4, 5)] == [Dense, Canonical]
-    assert [taken["near", m] for m in (6, 7)] == [Dense, Whitened]
-    assert isinstance(prior_of(Direct(), far), Dense)
+    assert [taken["far", m] for m in (4, 5)] == [Observations, Precision]
+    assert [taken["near", m] for m in (6, 7)] == [Observations, Whitened]
+    assert isinstance(prior_of(Direct(), far), Observations)
 
 
 def test_a_prior_is_inverted_only_where_that_leaves_digits():
     many = Differences([[0, 1], [1, 2]] * 4, 3)
     ones = np.ones((3, 3))
-    assert isinstance(prior_of(many, ones + np.eye(3), precision=1e4), Canonical)
+    assert isinstance(prior_of(many, ones + np.eye(3), precision=1e4), Precision)
     assert isinstance(prior_of(many, ones + np.eye(3), precision=1e6), Whitened)  # sharp sites
-    assert isinstance(prior_of(many, ones + 1e-3 * np.eye(3)), Canonical)
+    assert isinstance(prior_of(many, ones + 1e-3 * np.eye(3)), Precision)
     assert isinstance(prior_of(many, ones + 1e-9 * np.eye(3)), Whitened)  # nearly singular
     assert isinstance(prior_of(many, ones), Whitened)
 
@@ -126,7 +128,7 @@ def test_both_ways_to_the_gradient_lead_to_the_same(monkeypatch, problem, writte
     rows, K, tau, _ = problem
     monkeypatch.setattr(precision, "_FULL", share)
     zero = np.zeros(M)
-    found = Canonical.of(rows, K).given(tau).inverted().evidence_gradient(zero, zero)
+    found = Precision.of(rows, K).given(tau).inverted().evidence_gradient(zero, zero)
     np.testing.assert_allclose(-2.0 * found, written_out[2], rtol=0, atol=1e-10)
 
 
@@ -135,7 +137,7 @@ def test_the_gradient_keeps_its_digits_where_there_is_little_noise(problem):
     zero, tau = np.zeros(M), 1e4 * tau
     one, other = (
         form.of(rows, K).given(tau).inverted().evidence_gradient(zero, zero)
-        for form in (Dense, Canonical)
+        for form in (Observations, Precision)
     )
     # The difference Lambda - Lambda Cov Lambda would be off by 3e-8 of it here.
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-10 * np.abs(one).max())

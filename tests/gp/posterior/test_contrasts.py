@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ordinality.gp import ep as parallel
-from ordinality.gp.criteria import ENGINES, LabelProblem
-from ordinality.gp.design import Differences
+from ordinality.gp import ep as ep_module
+from ordinality.gp.criteria import ENGINES, LabelObjective
+from ordinality.gp.design import Differences, Labels
 from ordinality.gp.likelihoods import Symmetric
 from ordinality.gp.posterior import contrasts, one_vs_rest
-from ordinality.gp.posterior.contrasts import Labels, contrast_basis
+from ordinality.gp.posterior.contrasts import contrast_basis
 from ordinality.gp.predict import LabelPredictor
 from ordinality.kernels import Gaussian, Linear
 
 TIGHT = {"laplace": 1e-18, "ep": 1e-12, "variational": 1e-12}
 N, L = 7, 4
 KERNELS = {"gaussian": 1.5 * Gaussian([1.0, 2.0]), "linear": Linear([1.2, 0.5])}
-FORMS = {"observations": (np.inf, 0.0), "contrasts": (0.0, 0.0), "stars": (0.0, np.inf)}
+FORMS = {"observations": (np.inf, 0.0), "contrasts": (0.0, 0.0), "one_vs_rest": (0.0, np.inf)}
 
 each_engine = pytest.mark.parametrize("engine", ENGINES)
 each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
@@ -35,17 +35,17 @@ def each_form(request, monkeypatch):
 def draw(engine, kernel=KERNELS["gaussian"], form="", *, m=25, seed=0):
     """Three-level answers about random pairs of labels, inputs in no order.
 
-    For stars, all at an input are about one label, which stands first or second.
+    For one_vs_rest, all at an input are with one label, which is first or second.
     """
     rng = np.random.default_rng(seed)
     X, at = rng.normal(size=(N, 2)), rng.integers(N, size=m)
     first, second = np.array([rng.choice(L, 2, replace=False) for _ in range(m)]).T
-    if form == "stars":
+    if form == "one_vs_rest":
         first = rng.integers(L, size=N)[at]
         second = (first + rng.integers(1, L, size=m)) % L
         turned = rng.random(m) < 0.3
         first, second = np.where(turned, second, first), np.where(turned, first, second)
-    return LabelProblem(
+    return LabelObjective(
         X, rng.integers(3, size=m), rng.uniform(0.5, 2.0, m), kernel,
         Symmetric.of([0.4], ties=True, sigma=0.5), engine=engine, tol=TIGHT[engine],
         design=Labels(at, first, second, N, L),
@@ -118,7 +118,7 @@ def test_predictions_are_those_of_the_stacked_vector(each_form, kernel):
 def test_sweeps_end_where_all_at_once_ends(monkeypatch, each_form):
     p = replace(draw("ep", form=each_form), tol=1e-10)
     together = p.evaluate(p.theta)
-    monkeypatch.setattr(parallel, "_PARALLEL", 1)
+    monkeypatch.setattr(ep_module, "_PARALLEL", 1)
     apart = p.evaluate(p.theta)
     assert apart.approximation.converged
     assert apart.value == pytest.approx(together.value, abs=1e-10)

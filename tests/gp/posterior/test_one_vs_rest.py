@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from ordinality import LabelRankingGP
+from ordinality.gp.design import Labels
 from ordinality.gp.posterior import one_vs_rest
 from ordinality.gp.posterior.choose import prior_of
-from ordinality.gp.posterior.contrasts import Contrasts, ContrastsPosterior, Labels
-from ordinality.gp.posterior.observations import Dense
-from ordinality.gp.posterior.one_vs_rest import Stars, StarsPosterior
+from ordinality.gp.posterior.contrasts import Contrasts, ContrastsPosterior
+from ordinality.gp.posterior.observations import Observations
+from ordinality.gp.posterior.one_vs_rest import OneVsRest, OneVsRestPosterior
 from ordinality.kernels import Gaussian
 
 
@@ -24,9 +25,10 @@ def covariances(n, scale=1.0, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("L", "form"), [(2, Dense), (3, Dense), (6, Stars), (10, Stars), (20, Stars)]
+    ("L", "form"),
+    [(2, Observations), (3, Observations), (6, OneVsRest), (10, OneVsRest), (20, OneVsRest)],
 )
-def test_stars_are_taken_from_six_classes_on(L, form):
+def test_one_vs_rest_is_taken_from_six_classes_on(L, form):
     assert type(prior_of(classes(40, L), covariances(40))) is form
 
 
@@ -35,18 +37,18 @@ def test_a_kernel_of_low_rank_is_left_to_contrasts():
     assert type(prior_of(classes(60, 10), X @ X.T)) is Contrasts
 
 
-def test_comparisons_without_a_label_in_common_are_no_stars():
+def test_comparisons_without_a_label_in_common_are_not_one_vs_rest():
     chain = Labels(np.array([0, 0, 1]), np.array([0, 1, 3]), np.array([1, 2, 0]), 2, 4)
-    assert Stars.of(Contrasts.of(chain, np.eye(2))) is not None  # 1 is in both of input 0
+    assert OneVsRest.of(Contrasts.of(chain, np.eye(2))) is not None  # 1 is in both of input 0
     chain = Labels(np.array([0, 0, 0]), np.array([0, 1, 2]), np.array([1, 2, 3]), 1, 4)
-    assert Stars.of(Contrasts.of(chain, np.eye(1))) is None
+    assert OneVsRest.of(Contrasts.of(chain, np.eye(1))) is None
 
 
 def test_sites_that_are_too_sharp_are_left_to_others():
     contrasts = Contrasts.of(classes(10, 8), covariances(10))
-    assert Stars.of(contrasts, precision=1e4) is not None
-    assert Stars.of(contrasts, precision=1e6) is None
-    assert Stars.of(contrasts, precision=np.nan) is None
+    assert OneVsRest.of(contrasts, precision=1e4) is not None
+    assert OneVsRest.of(contrasts, precision=1e6) is None
+    assert OneVsRest.of(contrasts, precision=np.nan) is None
 
 
 @pytest.mark.parametrize("noise", [1.0, 0.1, 0.01])
@@ -56,8 +58,8 @@ def test_digits_are_lost_only_in_proportion_to_the_precision(noise, scale):
     d, K, rng = classes(n, L), covariances(n, scale), np.random.default_rng(1)
     tau, nu = rng.uniform(0.01, 1.0, len(d)) / noise**2, rng.normal(size=len(d))
     contrasts = Contrasts.of(d, K)
-    ours, theirs = Stars.of(contrasts).given(tau), contrasts.given(tau)
-    assert isinstance(ours, StarsPosterior)
+    ours, theirs = OneVsRest.of(contrasts).given(tau), contrasts.given(tau)
+    assert isinstance(ours, OneVsRestPosterior)
     lost = 1e-12 / noise**2
     assert ours.half_log_det == pytest.approx(theirs.half_log_det, abs=10 * lost)
     for one, other in zip(ours.moments(nu), theirs.moments(nu), strict=True):
@@ -76,7 +78,7 @@ def test_sites_may_say_nothing_and_inputs_may_be_equal():
     tau[d.at == 4] = 0.0
     nu = tau * np.random.default_rng(2).normal(size=len(d))
     contrasts = Contrasts.of(d, K)
-    ours, theirs = Stars.of(contrasts).given(tau), contrasts.given(tau)
+    ours, theirs = OneVsRest.of(contrasts).given(tau), contrasts.given(tau)
     np.testing.assert_allclose(ours.moments(nu)[0], theirs.moments(nu)[0], atol=1e-12)
     np.testing.assert_allclose(
         ours.inverted().marginals()[1], theirs.inverted().marginals()[1], atol=1e-12
@@ -84,7 +86,7 @@ def test_sites_may_say_nothing_and_inputs_may_be_equal():
 
 
 def test_contrasts_help_where_rounding_is_in_the_way(monkeypatch):
-    prior = Stars.of(Contrasts.of(classes(10, 6), covariances(10)))
+    prior = OneVsRest.of(Contrasts.of(classes(10, 6), covariances(10)))
     monkeypatch.setattr(one_vs_rest._Joint, "of", lambda *_: None)
     assert isinstance(prior.given(np.ones(50)), ContrastsPosterior)
 

@@ -1,21 +1,6 @@
-"""The posterior of what is observed, in two forms of one expression.
+"""The protocols of prior and posterior forms, and the choice of the cheapest.
 
-Sites (tau, nu) on ``h = A g``, ``g ~ N(0, K)``, give whatever the design
-
-    precision = K^-1 + A' diag(tau) A,    precision @ mean = A' nu.
-
-Engines ask for the moments of h only, and for ``alpha = nu - tau E[h]``, the pull of the
-observations with ``K^-1 E[g] = A' alpha``. With m observations of n latent values:
-
-`Dense`, the m-form
-    works on ``B = I + sq A K A' sq``, m x m. Right for few observations, and for `Direct`.
-`Whitened`, the n-form
-    writes ``K = U U'``, ``g = U e``, and works on ``B = I + U' Lambda U``, n x n, where
-    ``Lambda = A' diag(tau) A`` costs one pass over the observations. Neither K nor Lambda is
-    inverted: both may be singular (repeated items; disconnected comparisons).
-
-The two determinants are equal, and both have eigenvalues of at least one. Where K is far from
-singular, `ordinality.gp.posterior.precision` does the work of the n-form at half its price.
+The forms and their costs are listed in `ordinality.gp.posterior`.
 """
 
 from __future__ import annotations
@@ -26,22 +11,19 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..design import Design, Rows
-from .contrasts import Contrasts, Labels
-from .observations import Dense
-from .one_vs_rest import Stars
-from .precision import Canonical
+from ..design import Combinations, Design, Labels
+from .contrasts import Contrasts
+from .observations import Observations
+from .one_vs_rest import OneVsRest
+from .precision import Precision
 from .whitened import Whitened
 
 __all__ = ["Posterior", "Prior", "prior_of"]
 
-
-# One step of EP costs 2/3 m^3 in the m-form and about 2 n^3 in the n-form, one of Laplace 1/3
-# and 4/3: the forms break even near m = 1.5 n.
+# One step of EP costs 2/3 m^3 by observations and about 2 n^3 whitened, one of Laplace 1/3 and
+# 4/3: the forms break even near m = 1.5 n.
 _TALL = 1.5
-
-
-_SOONER = 0.8  # of that ratio, where K can be inverted and the n-form costs half as much
+_SOONER = 0.8  # of that ratio, where K can be inverted: that form costs half the whitened one
 
 
 class Posterior(Protocol):
@@ -61,11 +43,11 @@ class Posterior(Protocol):
         ...
 
     def marginals(self) -> tuple[np.ndarray, np.ndarray]:
-        """``1 - tau_i var_i``, the share of itself each h_i owes to the others; and var."""
+        """``1 - tau_i var_i``, the share of h_i that is not due to its own site; and var."""
         ...
 
     def latent(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean under shifts ``nu`` and covariance of the vector that `Prior.view` looks at."""
+        """Mean under shifts ``nu`` and covariance of the vector that `Prior.view` takes."""
         ...
 
     def evidence_gradient(self, alpha: np.ndarray, implicit: np.ndarray) -> np.ndarray:
@@ -105,18 +87,18 @@ class Prior(Protocol):
 def prior_of(design: Design, K: np.ndarray, precision: ArrayLike = 0.0) -> Prior:
     """The prior of what ``design`` sees of ``g ~ N(0, K)``, in the cheapest form.
 
-    ``precision`` is the largest that sites may have: sharp ones need more digits.
+    ``precision`` is the largest that sites may have; the larger, the more digits are needed.
     """
     if isinstance(design, Labels):
         contrasts = Contrasts.of(design, K)
-        stars = Stars.of(contrasts, float(np.max(precision)))
-        if stars is not None and stars.is_cheaper:
-            return stars
-        return contrasts if contrasts.is_cheaper else Dense.of(design, K)
-    if isinstance(design, Rows) and len(design) > _SOONER * _TALL * len(K):
-        inverted = Canonical.of(design, K, float(np.max(precision)))
+        one_vs_rest = OneVsRest.of(contrasts, float(np.max(precision)))
+        if one_vs_rest is not None and one_vs_rest.is_cheaper:
+            return one_vs_rest
+        return contrasts if contrasts.is_cheaper else Observations.of(design, K)
+    if isinstance(design, Combinations) and len(design) > _SOONER * _TALL * len(K):
+        inverted = Precision.of(design, K, float(np.max(precision)))
         if inverted is not None:
             return inverted
         if len(design) > _TALL * len(K):
             return Whitened.of(design, K)
-    return Dense.of(design, K)
+    return Observations.of(design, K)

@@ -1,9 +1,10 @@
-"""Preferences between labels: several latent functions of one input, under one kernel.
+"""The posterior of label preferences, by contrasts of the labels.
 
 Each of L labels has a latent function of its own, all with the same kernel, and an observation
 sees the difference of two labels at one input. Stacked label by label the latent vector has
-covariance ``I_L x K``, but nothing of that size is ever made: designs and gradients speak of
-the n x n matrix K, and the mean of an input's labels, which no difference sees, is left out.
+covariance ``I_L x K``, but nothing of that size is ever made: designs and gradients are in
+terms of the n x n matrix K, and the mean of an input's labels, which no difference sees, is
+left out.
 
 With H of shape (L, L - 1), orthonormal columns that sum to zero, the contrasts ``(H' x I) f ~
 N(0, I_{L-1} x K)`` carry the same evidence and the same mode. Writing ``K = U U'`` with U of
@@ -13,8 +14,8 @@ shape (n, r), r the rank of K, leaves one matrix to factorise, of side ``N = r (
 
 Operations: ``n N^2`` to make B and ``N^3 / 3`` to factorise it, all that a step of Laplace
 needs; ``2/3 N^3`` to invert it and ``n N^2`` for the marginals, in each step of EP and once for
-Laplace; ``(1 + n / r) n N^2`` for the gradient. Knowing nothing of blocks and rank, the n-form
-of any rows would spend 4/3 and 2 times the cube of n (L - 1) on the two steps. A linear kernel
+Laplace; ``(1 + n / r) n N^2`` for the gradient. Without use of blocks and rank, the whitened
+form would spend 4/3 and 2 times the cube of n (L - 1) on the two steps. A linear kernel
 of d features has r = d, and a smooth kernel of few features often much less than n.
 
 Chu & Ghahramani (2005, ICML), section 3, with a shared kernel.
@@ -29,11 +30,10 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from ...kernels.base import scratch
-from ..design import Differences, Rows
+from ..design import Combinations, Labels
 from .observations import diagnosis
 
-__all__ = ["Contrasts", "ContrastsPosterior", "Labels", "contrast_basis"]
-
+__all__ = ["Contrasts", "ContrastsPosterior", "contrast_basis"]
 
 # EP costs 2/3 m^3 a step over m observations, and N^3 + 3 n N^2 here.
 _TALL = 1.25
@@ -47,83 +47,9 @@ def contrast_basis(L: int) -> np.ndarray:
     return H / np.sqrt(k * (k + 1.0))
 
 
-class Labels(Differences):
-    """Each observation sees how far one label lies above another at one input.
-
-    As a `Differences` it looks at the stacked vector of all labels, n L long; its covariance
-    and pullback are those of the n x n kernel matrix that the labels share.
-    """
-
-    def __init__(
-        self, at: np.ndarray, first: np.ndarray, second: np.ndarray, n: int, L: int
-    ) -> None:
-        super().__init__(np.column_stack([first * n + at, second * n + at]), n * L)
-        # Frozen as a value, so fields of its own are set as its parent's are.
-        for name, value in {"at": at, "first": first, "second": second, "n": n, "L": L}.items():
-            object.__setattr__(self, name, value)
-
-    at: np.ndarray  # (m,); input of each observation
-    # (m,); the two labels, 0..L-1: ``f_first(x_at) - f_second(x_at)`` is seen
-    first: np.ndarray
-    # (m,); the two labels, 0..L-1: ``f_first(x_at) - f_second(x_at)`` is seen
-    second: np.ndarray
-    n: int  # how many inputs and labels there are
-    L: int  # how many inputs and labels there are
-
-    def take(self, which: np.ndarray) -> Labels:
-        """Some of the observations."""
-        return Labels(self.at[which], self.first[which], self.second[which], self.n, self.L)
-
-    def compact(self) -> tuple[np.ndarray, Labels]:
-        """The inputs of which anything is seen, and the same observations of them alone."""
-        kept, at = np.unique(self.at, return_inverse=True)
-        return kept, Labels(at.ravel(), self.first, self.second, len(kept), self.L)
-
-    @property
-    def signs(self) -> np.ndarray:
-        """+1 and -1 at the two labels of each observation, shape (m, L)."""
-        return np.eye(self.L)[self.first] - np.eye(self.L)[self.second]
-
-    def covariance(self, K: np.ndarray) -> np.ndarray:
-        """``A (I x K) A'`` from K of shape (n, n)."""
-        C = self.signs @ self.signs.T
-        C *= K[np.ix_(self.at, self.at)]
-        return C
-
-    def pullback(self, G: np.ndarray) -> np.ndarray:
-        """Gradient in K, (n, n): the sum of the diagonal blocks of ``A' G A``."""
-        order = np.argsort(self.at, kind="stable")
-        seen, starts = np.unique(self.at[order], return_index=True)
-        product = G * (self.signs @ self.signs.T)
-        product = np.add.reduceat(product[:, order], starts, axis=1)
-        out = np.zeros((self.n, self.n))
-        out[np.ix_(seen, seen)] = np.add.reduceat(product[order], starts, axis=0)
-        return out
-
-    def by_input(self, x: np.ndarray) -> np.ndarray:
-        """``A' x`` with a row for each input and a column for each label."""
-        return self.gather(x).reshape(self.L, self.n).T
-
-    def laplacians(self, tau: np.ndarray) -> np.ndarray:
-        """Graph Laplacian of the labels at each input, edges weighing ``tau``: (n, L, L)."""
-        L = self.L
-        each = self.at * L**2
-        places = ((self.first, self.first, 1.0), (self.second, self.second, 1.0),
-                  (self.first, self.second, -1.0), (self.second, self.first, -1.0))  # fmt: skip
-        total = np.zeros(self.n * L**2)
-        for a, b, sign in places:
-            total += np.bincount(each + a * L + b, sign * tau, len(total))
-        return total.reshape(self.n, L, L)
-
-    def seen_variances(self, cov: np.ndarray) -> np.ndarray:
-        """Variances of what is seen, from the covariance of labels at each input, (n, L, L)."""
-        at, a, b = self.at, self.first, self.second
-        return cov[at, a, a] + cov[at, b, b] - 2.0 * cov[at, a, b]
-
-
 @dataclass(frozen=True)
 class Contrasts:
-    """The prior of what label differences see, in whitened contrasts."""
+    """The prior of label differences, in whitened contrasts."""
 
     design: Labels
     K: np.ndarray  # (n, n)
@@ -162,11 +88,11 @@ class Contrasts:
         return self.seen(self.K @ self.pulled(alpha))
 
     def pulled(self, x: np.ndarray) -> np.ndarray:
-        """What pulls on observations are for the contrasts, (n, L - 1)."""
+        """``A' x`` in contrasts, (n, L - 1)."""
         return self.design.by_input(x) @ self.H
 
     def seen(self, g: np.ndarray) -> np.ndarray:
-        """What observations see of contrasts, (n, L - 1)."""
+        """What observations see of contrasts g, (n, L - 1)."""
         return self.design.see((g @ self.H.T).T.ravel())
 
     def given(self, tau: np.ndarray) -> ContrastsPosterior:
@@ -175,8 +101,8 @@ class Contrasts:
         Lambda = self.H.T @ self.design.laplacians(tau) @ self.H
         B = scratch(self.side, "factor")
         for a in range(q):
-            weighed = Lambda[:, a, a:, None] * U[:, None, :]
-            B[a * r : (a + 1) * r, a * r :] = U.T @ weighed.reshape(n, -1)
+            weighted = Lambda[:, a, a:, None] * U[:, None, :]
+            B[a * r : (a + 1) * r, a * r :] = U.T @ weighted.reshape(n, -1)
         B[np.diag_indices(self.side)] += 1.0
         factor, info = lapack.dpotrf(B, clean=0, overwrite_a=1)
         half_log_det = float(np.sum(np.log(np.diagonal(factor)))) if info == 0 else np.inf
@@ -187,7 +113,7 @@ class Contrasts:
     def view(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         n, q, some = len(self.K), self.H.shape[1], self.design.take(block)
         index = np.arange(q) * n + some.at[:, None]
-        return Rows(index, self.H[some.first] - self.H[some.second], n * q).see
+        return Combinations(index, self.H[some.first] - self.H[some.second], n * q).see
 
 
 @dataclass(frozen=True)
@@ -203,7 +129,7 @@ class ContrastsPosterior:
 
     @property
     def basis(self) -> np.ndarray:
-        """What the rows of `explained` are of the labels, (L, L - 1)."""
+        """The rows of `explained` in terms of the labels, (L, L - 1)."""
         return self.prior.H
 
     def moments(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -242,9 +168,8 @@ class ContrastsPosterior:
         for b, c, cov in self._covariances():
             part = cov * (Lambda[:, b] @ Lambda[:, c].T)
             G -= part if b == c else part + part.T
-        pull = a @ a.T
         cross = v @ a.T
-        return 0.5 * (pull - G + cross + cross.T)
+        return 0.5 * (a @ a.T - G + cross + cross.T)
 
     def covariance(self) -> np.ndarray:
         """Posterior covariance of contrasts, (L - 1, n, L - 1, n); needs the inverse."""
@@ -269,11 +194,11 @@ class ContrastsPosterior:
     def _contrasts(self, nu: np.ndarray) -> np.ndarray:
         """Posterior mean of the contrasts, (n, L - 1)."""
         U, q = self.prior.U, self.prior.H.shape[1]
-        pull = (U.T @ self.prior.pulled(nu)).T.ravel()
+        shift = (U.T @ self.prior.pulled(nu)).T.ravel()
         if self.inverse:
-            e = blas.dsymv(1.0, self.matrix, pull)
+            e = blas.dsymv(1.0, self.matrix, shift)
         else:
-            e = lapack.dpotrs(self.matrix, pull)[0]
+            e = lapack.dpotrs(self.matrix, shift)[0]
         return U @ e.reshape(q, -1).T
 
     def _inverse_rows(self, a: int) -> np.ndarray:

@@ -1,16 +1,12 @@
-"""A Gaussian from a prior covariance and Gaussian sites, never inverting the prior.
+"""The posterior by the covariance of what the observations see, never inverting it.
 
-Sites ``exp(nu_i h_i - tau_i h_i^2 / 2)`` give every approximation the same posterior,
+With C the prior covariance of h, everything is computed from ``B = I + sq C sq``, ``sq =
+sqrt(tau)``, whose eigenvalues are at least one even where C is singular (repeated rows) or tau
+vanishes, and is written so that nothing cancels:
 
-    precision = K^-1 + diag(tau),    precision @ mean = nu,
-
-computed from ``B = I + sq K sq``, ``sq = sqrt(tau)``, whose eigenvalues are at least one even
-where K is singular (repeated rows) or tau vanishes. Everything is written so that nothing
-cancels:
-
-    alpha = K^-1 mean = sq B^-1 (nu / sq)           not nu - tau mean
-    var_i = (1 - (B^-1)_ii) / tau_i                 not K_ii minus a sum of squares
-    G     = sq B^-1 sq = (K + diag(1/tau))^-1
+    alpha = C^-1 mean = sq B^-1 (nu / sq)           not nu - tau mean
+    var_i = (1 - (B^-1)_ii) / tau_i                 not C_ii minus a sum of squares
+    G     = sq B^-1 sq = (C + diag(1/tau))^-1
 
 Rasmussen & Williams (2006), sections 3.4 and 3.6, rearranged.
 """
@@ -27,14 +23,101 @@ from ..._compile import loop
 from ...kernels.base import scratch
 from ..design import Design
 
-__all__ = ["Dense", "DensePosterior", "Factor", "Predictor", "diagnosis", "factorise"]
+__all__ = [
+    "Factor",
+    "Observations",
+    "ObservationsPosterior",
+    "Predictor",
+    "diagnosis",
+    "factorise",
+]
 
-
-# sqrt(tau) is kept above this so that 0/0 cannot arise for a site that says nothing.
+# sqrt(tau) is kept above this so that 0/0 cannot arise for a site without information; its
+# square is still above the smallest normal number, 2e-308.
 _SMALLEST_ROOT = 1e-150
-
-
 _HALVED = (100, 575)  # rows between which a triangle is inverted by halves
+
+
+@dataclass(frozen=True)
+class Observations:
+    """The prior of h by its covariance."""
+
+    design: Design
+    C: np.ndarray  # (m, m), A K A'
+    memory: np.ndarray
+
+    @classmethod
+    def of(cls, design: Design, K: np.ndarray) -> Observations:
+        """From the covariance of g."""
+        C = design.covariance(K)
+        return cls(design, C, scratch(len(C), "factor"))
+
+    @property
+    def effort(self) -> float:
+        return len(self.C)
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        return np.ascontiguousarray(np.diagonal(self.C))
+
+    def __matmul__(self, alpha: np.ndarray) -> np.ndarray:
+        return self.C @ alpha
+
+    def given(self, tau: np.ndarray) -> ObservationsPosterior:
+        return ObservationsPosterior(self, factorise(self.C, tau, self.memory))
+
+    def view(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda x: x[block]
+
+
+@dataclass(frozen=True)
+class ObservationsPosterior:
+    """The posterior under some sites, by the factor of B."""
+
+    prior: Observations
+    factor: Factor
+
+    @property
+    def half_log_det(self) -> float:
+        return self.factor.half_log_det
+
+    def moments(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        alpha = self.factor.solve(nu)  # not nu - tau mean, which would cancel
+        return self.prior.C @ alpha, alpha
+
+    def inverted(self) -> ObservationsPosterior:
+        return replace(self, factor=self.factor.inverted())
+
+    def marginals(self) -> tuple[np.ndarray, np.ndarray]:
+        beta = self.factor.inverse_diagonal()
+        return beta, self.factor.variances(self.prior.C, beta)
+
+    def latent(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.moments(nu)[0], self.factor.covariance(self.prior.C)
+
+    def evidence_gradient(self, alpha: np.ndarray, implicit: np.ndarray) -> np.ndarray:
+        return self.prior.design.pullback(self.factor.evidence_gradient(alpha, implicit))
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Latent mean and variance at new inputs, given the sites of a training set."""
+
+    factor: Factor
+    alpha: np.ndarray
+
+    @classmethod
+    def from_sites(cls, K: np.ndarray, tau: np.ndarray, nu: np.ndarray) -> Predictor:
+        """Condition a prior on sites."""
+        factor = factorise(K, tau)
+        return cls(factor, factor.solve(nu))
+
+    def latent(self, cross: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of f at q new inputs, from prior covariances (q, n) and (q,)."""
+        scaled = np.asfortranarray((cross * self.factor.sq).T)
+        half = blas.dtrsm(1.0, self.factor.upper, scaled, trans_a=1, overwrite_b=1)
+        explained = np.einsum("ij,ij->j", half, half)
+        return cross @ self.alpha, np.maximum(prior - explained, 0.0)
 
 
 @dataclass(frozen=True)
@@ -95,27 +178,10 @@ class Factor:
         return product
 
 
-def _inverse(upper: np.ndarray) -> np.ndarray:
-    """Inverse of an upper triangular matrix, in its memory.
-
-    By halves where that is a tenth faster than LAPACK, which works by columns of blocks.
-    """
-    n = len(upper)
-    if not _HALVED[0] < n <= _HALVED[1]:
-        return lapack.dtrtri(upper, overwrite_c=1)[0]
-    h = n // 2
-    # BLAS is handed copies: it takes no part of an array without one.
-    first, last = (_inverse(upper[k, k].copy("F")) for k in (slice(h), slice(h, None)))
-    across = blas.dtrmm(-1.0, first, upper[:h, h:].copy("F"), overwrite_b=1)
-    upper[:h, :h], upper[h:, h:] = first, last
-    upper[:h, h:] = blas.dtrmm(1.0, last, across, side=1, overwrite_b=1)
-    return upper
-
-
 def factorise(K: np.ndarray, tau: np.ndarray, out: np.ndarray | None = None) -> Factor:
     """Cholesky factor of ``I + sqrt(tau) K sqrt(tau)``, in the memory ``out`` if given.
 
-    Reads K at and below the diagonal only.
+    Reads K at and below the diagonal only. FloatingPointError if no digits are left.
     """
     n = len(tau)
     B = np.empty((n, n), order="F") if out is None else out
@@ -139,25 +205,21 @@ def diagnosis(K: np.ndarray, sq: np.ndarray) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Predictor:
-    """Latent mean and variance at new inputs, given the sites of a training set."""
+def _inverse(upper: np.ndarray) -> np.ndarray:
+    """Inverse of an upper triangular matrix, in its memory.
 
-    factor: Factor
-    alpha: np.ndarray
-
-    @classmethod
-    def from_sites(cls, K: np.ndarray, tau: np.ndarray, nu: np.ndarray) -> Predictor:
-        """Condition a prior on sites."""
-        factor = factorise(K, tau)
-        return cls(factor, factor.solve(nu))
-
-    def latent(self, cross: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of f at new inputs."""
-        scaled = np.asfortranarray((cross * self.factor.sq).T)
-        half = blas.dtrsm(1.0, self.factor.upper, scaled, trans_a=1, overwrite_b=1)
-        explained = np.einsum("ij,ij->j", half, half)
-        return cross @ self.alpha, np.maximum(prior - explained, 0.0)
+    By halves where that is a tenth faster than LAPACK, which works by columns of blocks.
+    """
+    n = len(upper)
+    if not _HALVED[0] < n <= _HALVED[1]:
+        return lapack.dtrtri(upper, overwrite_c=1)[0]
+    h = n // 2
+    # BLAS is handed copies: it takes no part of an array without one.
+    first, last = (_inverse(upper[k, k].copy("F")) for k in (slice(h), slice(h, None)))
+    across = blas.dtrmm(-1.0, first, upper[:h, h:].copy("F"), overwrite_b=1)
+    upper[:h, :h], upper[h:, h:] = first, last
+    upper[:h, h:] = blas.dtrmm(1.0, last, across, side=1, overwrite_b=1)
+    return upper
 
 
 @loop
@@ -190,64 +252,3 @@ def _symmetric_gradient(B, sq, alpha, v):
                     g = 0.5 * ((alpha[i] + v[i]) * a + alpha[i] * w - sq[i] * B[i, j] * s)
                     B[i, j] = g
                     B[j, i] = g
-
-
-@dataclass(frozen=True)
-class Dense:
-    """The m-form: the covariance of h itself."""
-
-    design: Design
-    C: np.ndarray  # (m, m), A K A'
-    memory: np.ndarray
-
-    @classmethod
-    def of(cls, design: Design, K: np.ndarray) -> Dense:
-        """Work out what the design sees."""
-        C = design.covariance(K)
-        return cls(design, C, scratch(len(C), "factor"))
-
-    @property
-    def effort(self) -> float:
-        return len(self.C)
-
-    @property
-    def diagonal(self) -> np.ndarray:
-        return np.ascontiguousarray(np.diagonal(self.C))
-
-    def __matmul__(self, alpha: np.ndarray) -> np.ndarray:
-        return self.C @ alpha
-
-    def given(self, tau: np.ndarray) -> DensePosterior:
-        return DensePosterior(self, factorise(self.C, tau, self.memory))
-
-    def view(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        return lambda x: x[block]
-
-
-@dataclass(frozen=True)
-class DensePosterior:
-    """The posterior under some sites, by the factor of the m x m matrix B."""
-
-    prior: Dense
-    factor: Factor
-
-    @property
-    def half_log_det(self) -> float:
-        return self.factor.half_log_det
-
-    def moments(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        alpha = self.factor.solve(nu)  # not nu - tau mean, which would cancel
-        return self.prior.C @ alpha, alpha
-
-    def inverted(self) -> DensePosterior:
-        return replace(self, factor=self.factor.inverted())
-
-    def marginals(self) -> tuple[np.ndarray, np.ndarray]:
-        beta = self.factor.inverse_diagonal()
-        return beta, self.factor.variances(self.prior.C, beta)
-
-    def latent(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.moments(nu)[0], self.factor.covariance(self.prior.C)
-
-    def evidence_gradient(self, alpha: np.ndarray, implicit: np.ndarray) -> np.ndarray:
-        return self.prior.design.pullback(self.factor.evidence_gradient(alpha, implicit))

@@ -1,8 +1,8 @@
-"""Classes: where one label of an input is compared with others, for the price of n x n.
+"""The posterior where one label of each input is compared with others, by n x n matrices.
 
-In a multiclass problem everything that is said about an input concerns one label c, its class.
-The Laplacian of its labels is then that of a star. With tau the precisions of the other labels
-and t their sum, it is diagonal but for two products:
+In a multiclass problem all comparisons at an input are of one label c, its class. The Laplacian
+of its labels is then that of a star graph. With tau the precisions of the other labels and t
+their sum, it is diagonal except for two products:
 
     Lambda_i = D_i - u v' - v u' = D_i + b b' - p p',    D_i = diag(tau, and t at c),
     u = sqrt(t) e_c,   v = tau / sqrt(t),   b = (u - v) / sqrt(2),   p = (u + v) / sqrt(2).
@@ -18,7 +18,7 @@ S has n positive and n negative eigenvalues. Eliminating its first half A leaves
 
     A = 2 I - [b'Jb],    B = -[b'Jp],    Z = [p'Jp] + B' A^-1 B,
 
-where brackets mean sums over labels of J_l with rows and columns weighed by b / sq and p / sq.
+where brackets mean sums over labels of J_l with rows and columns scaled by b / sq and p / sq.
 
 Operations: ``(L + 3) n^3`` to find the posterior, ``(5 L + 17) n^3`` with its marginals, and
 ``4 L n^3`` for the gradient, against 1/3, 2/3 and more of the cube of n (L - 1) otherwise. From
@@ -34,31 +34,29 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from ..._compile import loop
-from .contrasts import Contrasts, ContrastsPosterior, Labels
+from ..design import Labels
+from .contrasts import Contrasts, ContrastsPosterior
 from .observations import Factor, factorise
 from .precision import mirrored
 
-__all__ = ["Stars", "StarsPosterior"]
+__all__ = ["OneVsRest", "OneVsRestPosterior"]
 
-
-# Precision of a star times the prior variance: the digits that Z may lose.
+# Total precision at an input times the prior variance, up to which Z keeps ten digits of 16.
 _SHARP = 1e6
-
-
 _SURE = 0.9  # small matrices are slower for their size than a large one
 
 
 @dataclass(frozen=True)
-class Stars:
-    """The prior of what label differences see, where all at an input are with one label."""
+class OneVsRest:
+    """The prior of label differences, where all at an input are with one label."""
 
     contrasts: Contrasts  # the same prior in the form for any differences
     centre: np.ndarray  # (n,), the label of each input
     other: np.ndarray  # (m,), the label that each observation sets against it
 
     @classmethod
-    def of(cls, contrasts: Contrasts, precision: float = 0.0) -> Stars | None:
-        """None if there are other comparisons, or sites of ``precision`` are too sharp."""
+    def of(cls, contrasts: Contrasts, precision: float = 0.0) -> OneVsRest | None:
+        """None if there are other comparisons, or sites of ``precision`` need more digits."""
         design, K = contrasts.design, contrasts.K
         centre = _centres(design)
         most = (design.L - 1) * precision * float(np.max(np.diagonal(K)))
@@ -91,8 +89,8 @@ class Stars:
     def view(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
         return self.design.take(block).see
 
-    def given(self, tau: np.ndarray) -> StarsPosterior | ContrastsPosterior:
-        """The posterior under sites of precision ``tau``, if need be by contrasts."""
+    def given(self, tau: np.ndarray) -> OneVsRestPosterior | ContrastsPosterior:
+        """The posterior under sites of precision ``tau``; by contrasts if Z is singular."""
         d, K = self.design, self.contrasts.K
         n, L, rows = d.n, d.L, np.arange(d.n)
         D = np.bincount(d.at * L + self.other, tau, n * L).reshape(n, L)
@@ -108,7 +106,7 @@ class Stars:
         if joint is None:
             return self.contrasts.given(tau)
         half_log_det = sum(f.half_log_det for f in factors) + joint.half_log_det
-        return StarsPosterior(self, tau, tuple(factors), J, joint, half_log_det)
+        return OneVsRestPosterior(self, tau, tuple(factors), J, joint, half_log_det)
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,7 @@ class _Joint:
         n = b.shape[1]
         A, B, Z = 2.0 * np.eye(n), np.zeros((n, n)), np.zeros((n, n))
         for k in range(len(J)):
-            _weave(J[k], b[k], p[k], A, B, Z)
+            _add_label(J[k], b[k], p[k], A, B, Z)
         first, failed = lapack.dpotrf(A.T, clean=1)
         across = blas.dtrsm(1.0, first, B, trans_a=1)
         last, singular = lapack.dpotrf((Z + across.T @ across).T, clean=1)
@@ -154,10 +152,10 @@ class _Joint:
 
 
 @dataclass(frozen=True)
-class StarsPosterior:
+class OneVsRestPosterior:
     """The posterior under some sites."""
 
-    prior: Stars
+    prior: OneVsRest
     tau: np.ndarray
     factors: tuple[Factor, ...]  # of each label
     J: np.ndarray  # (L, n, n)
@@ -167,14 +165,14 @@ class StarsPosterior:
 
     @property
     def basis(self) -> np.ndarray:
-        """What the rows of `explained` are of the labels."""
+        """The rows of `explained` in terms of the labels: they are the same."""
         return np.eye(len(self.J))
 
     def moments(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         mean = self.prior.design.see(self._labels(nu).ravel())
         return mean, nu - self.tau * mean
 
-    def inverted(self) -> StarsPosterior:
+    def inverted(self) -> OneVsRestPosterior:
         return self if self.blocks else replace(self, blocks=self.joint.inverse())
 
     def marginals(self) -> tuple[np.ndarray, np.ndarray]:
@@ -269,8 +267,8 @@ def _centres(design: Labels) -> np.ndarray | None:
 
 
 @loop
-def _weave(J, b, p, A, B, Z):
-    """Bring in one label: ``A - bJb``, ``B - bJp`` and ``Z + pJp``."""
+def _add_label(J, b, p, A, B, Z):
+    """Add one label: ``A - bJb``, ``B - bJp`` and ``Z + pJp``."""
     for i in range(b.size):
         for j in range(b.size):
             A[i, j] -= b[i] * b[j] * J[i, j]

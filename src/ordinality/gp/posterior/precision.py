@@ -1,14 +1,8 @@
-"""The posterior by its precision, where the prior can be inverted.
+"""The posterior of latent values by its precision, where the prior can be inverted.
 
-With m observations of n latent values, ``h = A g``, ``g ~ N(0, K)``, the posterior under sites
-of precision tau has
-
-    precision = K^-1 + Lambda,    Lambda = A' diag(tau) A,
-
-and where K is well conditioned that is the cheapest way: one factor and one inverse of an
-n x n matrix, half the price of the whitened form of `ordinality.gp.posterior.whitened`, which
-needs neither.
-An effect of its own for every item keeps K well conditioned; items in the same place do not.
+Where K is well conditioned, ``K^-1 + Lambda`` with ``Lambda = A' diag(tau) A`` is the cheapest
+form: one factor and one inverse of an n x n matrix, half the price of the whitened form. An
+effect of its own for every item keeps K well conditioned; items in the same place do not.
 """
 
 from __future__ import annotations
@@ -22,20 +16,18 @@ from scipy.linalg import blas, lapack
 
 from ..._compile import loop
 from ...kernels.base import scratch
-from ..design import Rows
+from ..design import Combinations
 from .observations import diagnosis
 
-__all__ = ["Canonical", "CanonicalPosterior", "mirrored"]
-
+__all__ = ["Precision", "PrecisionPosterior", "mirrored"]
 
 # Moments lose about as many digits as K^-1 does, and nine of 16 are enough for engines.
 _CONDITION = 1e-7
 
-
 # What all observations leave open, such as the common level of utilities, keeps its prior
-# variance; beyond this ratio of it to that of a site, the digits of alpha are in its shadow.
+# variance. The mean has an error of eps times that scale, and alpha one of as much times tau:
+# up to this ratio of prior variance to that of a site, ten digits are left.
 _SHARP = 1e6
-
 
 # Entries of the design, for each of K, from which a product of full matrices is quicker than
 # a pass over the rows (measured: 0.06 at 800 items, 0.13 at 200).
@@ -43,22 +35,22 @@ _FULL = 0.08
 
 
 @dataclass(frozen=True)
-class Canonical:
+class Precision:
     """The prior of ``h = A g`` by the inverse of K."""
 
-    design: Rows
+    design: Combinations
     K: np.ndarray  # (n, n)
     inverse: np.ndarray  # (n, n), upper triangle of K^-1
     half_log_det: float  # of K
 
     @classmethod
-    def of(cls, design: Rows, K: np.ndarray, precision: float = 0.0) -> Self | None:
+    def of(cls, design: Combinations, K: np.ndarray, precision: float = 0.0) -> Self | None:
         """Invert K; None if that, or sites of such ``precision``, cost too many digits."""
         norm = float(np.max(np.sum(np.abs(K), axis=0)))
-        if not precision * norm < _SHARP:  # nor if it is not a number
+        if not precision * norm < _SHARP:  # so written for NaN
             return None
         factor = scratch(len(K), "whitening")
-        factor[...] = K.T  # by columns, as LAPACK wants it
+        factor[...] = K.T  # by columns, for LAPACK
         factor, info = lapack.dpotrf(factor, clean=0, overwrite_a=1)
         if info or lapack.dpocon(factor, norm)[0] < _CONDITION:
             return None
@@ -68,20 +60,16 @@ class Canonical:
 
     @property
     def effort(self) -> float:
-        """Rows of a matrix whose Cholesky factor costs what `given` costs."""
         return len(self.K)
 
     @property
     def diagonal(self) -> np.ndarray:
-        """Prior variances of h."""
         return self.design.variances(self.K.T)  # by columns
 
     def __matmul__(self, alpha: np.ndarray) -> np.ndarray:
-        """``A K A' alpha``."""
         return self.design.see(self.K @ self.design.gather(alpha))
 
-    def given(self, tau: np.ndarray) -> CanonicalPosterior:
-        """The posterior under sites of precision ``tau``."""
+    def given(self, tau: np.ndarray) -> PrecisionPosterior:
         n = len(self.K)
         P = self.design.precision(tau, scratch(n, "factor"))
         _add_upper(self.inverse, P)
@@ -89,51 +77,45 @@ class Canonical:
         half = float(np.sum(np.log(np.diagonal(factor)))) if info == 0 else np.inf
         if not np.isfinite(half):
             raise FloatingPointError(diagnosis(self.K, np.full(n, np.sqrt(tau.max()))))
-        return CanonicalPosterior(self, tau, factor, half + self.half_log_det)
+        return PrecisionPosterior(self, tau, factor, half + self.half_log_det)
 
     def view(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """What observations ``block`` see of g."""
         return self.design.take(block).see
 
 
 @dataclass(frozen=True)
-class CanonicalPosterior:
-    """The posterior under some sites; see `ordinality.gp.posterior.choose.Posterior`."""
+class PrecisionPosterior:
+    """The posterior under some sites, by the factor of its precision, or its covariance."""
 
-    prior: Canonical
+    prior: Precision
     tau: np.ndarray
     factor: np.ndarray  # upper factor of the precision, or upper triangle of its inverse
     half_log_det: float
     is_covariance: bool = False
 
     def moments(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean of h under shifts ``nu``, and alpha."""
-        pull = self.prior.design.gather(nu)
+        shift = self.prior.design.gather(nu)
         if self.is_covariance:
-            g = blas.dsymv(1.0, self.factor, pull)
+            g = blas.dsymv(1.0, self.factor, shift)
         else:
-            g = lapack.dpotrs(self.factor, pull)[0]
+            g = lapack.dpotrs(self.factor, shift)[0]
         mean = self.prior.design.see(g)
         return mean, nu - self.tau * mean
 
-    def inverted(self) -> CanonicalPosterior:
-        """The same posterior with its covariance; overwrites the memory of this one."""
+    def inverted(self) -> PrecisionPosterior:
         covariance, _ = lapack.dpotri(self.factor, overwrite_c=1)
-        return CanonicalPosterior(self.prior, self.tau, covariance, self.half_log_det, True)
+        return PrecisionPosterior(self.prior, self.tau, covariance, self.half_log_det, True)
 
     def marginals(self) -> tuple[np.ndarray, np.ndarray]:
-        """``1 - tau_i var_i`` and var."""
         var = np.maximum(self.prior.design.variances(self.factor), 0.0)
         return np.maximum(1.0 - self.tau * var, np.finfo(float).eps), var
 
     def latent(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean under shifts ``nu`` and covariance of g."""
         cov = mirrored(self.inverted().factor)
         return cov @ self.prior.design.gather(nu), cov
 
     def evidence_gradient(self, alpha: np.ndarray, implicit: np.ndarray) -> np.ndarray:
-        """``(a a' - G + v a' + a v') / 2`` in K, with ``G = Lambda Cov K^-1``."""
-        # Not Lambda - Lambda Cov Lambda: with little noise that difference has no digits left.
+        # G = Lambda Cov K^-1; with little noise Lambda - Lambda Cov Lambda has no digits left.
         rows, n = self.prior.design, len(self.prior.K)
         if rows.index.size > _FULL * n * n:
             precision = rows.precision(self.tau, scratch(n, "precision"))

@@ -1,4 +1,10 @@
-"""The posterior of latent values, whitened by a factor of their prior covariance."""
+"""The posterior of latent values, whitened by a factor of their prior covariance.
+
+Writing ``K = U U'`` and ``g = U e`` with e standard normal leaves ``B = I + U' Lambda U`` to
+factorise, n x n, whose eigenvalues are at least one; ``Lambda = A' diag(tau) A`` costs one pass
+over the observations. Neither K nor Lambda is inverted: both may be singular (repeated items;
+disconnected comparisons).
+"""
 
 from __future__ import annotations
 
@@ -10,33 +16,32 @@ from scipy.linalg import blas, lapack
 
 from ..._compile import loop
 from ...kernels.base import scratch
-from ..design import Rows
+from ..design import Combinations
 from .observations import diagnosis
 
 __all__ = ["Whitened", "WhitenedPosterior"]
-
 
 _SMALL = 120  # rows of a triangle that are not worth splitting
 
 
 @dataclass(frozen=True)
 class Whitened:
-    """The n-form: ``g = U e`` with e standard normal.
+    """The prior of ``h = A g`` by the factor U of K.
 
     Latent values are taken in the order in which pivots were found, last first: then U is
     upper triangular, and so is the factor of the posterior covariance. ``U U'`` misses K by
     its rounding only, however singular it is.
     """
 
-    design: Rows
+    design: Combinations
     K: np.ndarray  # (n, n)
-    rows: Rows  # over latent values in the order of U
+    rows: Combinations  # over latent values in the order of U
     order: np.ndarray  # (n,), that order
     upper: np.ndarray  # (n, n), U
     lower: np.ndarray  # (n, n), U with rows and columns reversed
 
     @classmethod
-    def of(cls, design: Rows, K: np.ndarray) -> Whitened:
+    def of(cls, design: Combinations, K: np.ndarray) -> Whitened:
         """Factorise K with pivots."""
         n = len(K)
         if not np.isfinite(K.sum()):  # LAPACK would take it for the end of the rank
@@ -93,11 +98,11 @@ class WhitenedPosterior:
     inverse: bool = False
 
     def moments(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        rows, pull = self.prior.rows, self.prior.rows.gather(nu)
+        rows, shift = self.prior.rows, self.prior.rows.gather(nu)
         if self.inverse:
-            g = blas.dtrmv(self.factor, blas.dtrmv(self.factor, pull, trans=1))
+            g = blas.dtrmv(self.factor, blas.dtrmv(self.factor, shift, trans=1))
         else:
-            e = lapack.dpotrs(self.factor, blas.dtrmv(self.prior.upper, pull, trans=1))[0]
+            e = lapack.dpotrs(self.factor, blas.dtrmv(self.prior.upper, shift, trans=1))[0]
             g = blas.dtrmv(self.prior.upper, e)
         mean = rows.see(g)
         # The mean does not come from alpha here, so the rounding of this difference, some
