@@ -1,4 +1,4 @@
-"""Draw the figures of the docs: python docs/figures/draw.py"""
+"""Draw the figures on Gaussian processes and least squares: python docs/figures/draw.py"""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ SHADES = ["#08306b", "#2171b5", "#6baed6", "#c6dbef"]
 
 
 def one_feature() -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Forty visits on a scale of four, as in the page's example."""
+    """Sixty rows of one feature and four levels, as in the page's example."""
     rng = np.random.default_rng(1)
     X = np.sort(rng.uniform(0, 10, size=60))[:, None]
     hidden = np.sin(X[:, 0]) + 0.25 * X[:, 0] + 0.4 * rng.normal(size=60)
@@ -54,9 +54,9 @@ def draw_model() -> None:
 
 
 def twenty_points() -> tuple[np.ndarray, np.ndarray]:
-    """The synthetic of section 5.1 of PLSOR: five categories along a line.
+    """The synthetic data of section 5.1 of PLSOR: five categories along a line.
 
-    Its counts (2, 3, 10, 5, 1) add up to one more than its twenty; the third gives way.
+    The paper's counts (2, 3, 10, 5, 1) add up to 21 points, not 20; here the third is 9.
     """
     rng = np.random.default_rng(0)
     runs = [(2, 4, 2), (4, 6, 3), (8, 14, 9), (14, 18, 5), (18, 20, 1)]  # from, to, how many

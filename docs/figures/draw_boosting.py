@@ -29,7 +29,7 @@ MARKERS = ["o", "s", "^", "D"]
 CUTS = [0.25, 0.5, 0.75]
 ROUNDS, PARTITIONS = 2000, 4
 CHECKPOINTS = np.unique(np.geomspace(1, ROUNDS, 28).round().astype(int))
-# Told apart by colour (safe for the colour-blind), by marker, and by the style of the line.
+# Colours are safe for colour-blind readers; markers and line styles differ too.
 ALGORITHMS = {
     "RankBoost-AE": (RankBoost(), "#000000", "^"),
     "ORBoost-LR": (OrdinalBoost("left-right"), "#d55e00", "s"),
@@ -38,16 +38,16 @@ ALGORITHMS = {
 STYLES = {"perceptron": "-", "sigmoid": (0, (4, 1.5))}
 
 
-# ---------------------------------------------------------------- boundaries, Fig. 2
+# Boundaries, figure 2 of Lin & Li
 
 
 def surface(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """What the artificial levels are cut from: bands that bend."""
+    """The function whose values are cut into the artificial levels."""
     return y + 0.18 * np.sin(2.0 * np.pi * x)
 
 
 def artificial() -> tuple[np.ndarray, np.ndarray]:
-    """Three hundred points of the unit square, and their levels 0..3."""
+    """Three hundred points of the unit square, and their levels 0..3, without noise."""
     X = np.random.default_rng(6).uniform(size=(300, 2))
     return X, np.digitize(surface(X[:, 0], X[:, 1]), CUTS)
 
@@ -69,7 +69,7 @@ def draw_boundaries() -> Figure:
         rows = X[y == level]
         axes[0].plot(*rows.T, marker, ms=4, color=shade, mec="black", mew=0.4, zorder=3)
     axes[0].set_title("300 points of four levels", fontsize=10)
-    edged = [withStroke(linewidth=3.0, foreground="white")]  # seen on dark and on light
+    edged = [withStroke(linewidth=3.0, foreground="white")]  # visible on dark and light shades
     for axis in axes:
         for cut in CUTS:
             truth = cut - surface(side, 0.0)
@@ -79,7 +79,7 @@ def draw_boundaries() -> Figure:
     return figure
 
 
-# ---------------------------------------------------------------- errors, Fig. 3
+# Errors against rounds, figure 3 of Lin & Li
 
 
 def abalone(folder: Path, partition: int) -> tuple[np.ndarray, ...]:
@@ -143,9 +143,6 @@ def label(axes: np.ndarray) -> None:
             axis.grid(color="#dddddd", lw=0.5)
     for axis in axes[1]:
         axis.set_xlabel("rounds")
-
-
-# ---------------------------------------------------------------- both
 
 
 def main() -> None:

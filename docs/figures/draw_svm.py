@@ -30,7 +30,7 @@ PRICES = {"implicit": 10.0, "explicit": 10.0, "fixed-margin": 10.0, "sum-of-marg
 
 
 def surface(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """What the artificial levels are cut from: bands around a bend."""
+    """The function whose values are cut into the artificial levels."""
     return x + 0.8 * y**2 - 1.0
 
 
