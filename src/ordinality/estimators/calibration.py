@@ -119,7 +119,7 @@ def learn_link(
     """
     weights = np.ones(len(y)) if weights is None else weights
     known = np.isfinite(scores)
-    # Rows without a score count like the invented one: for the frequencies.
+    # Rows without a score count for the frequencies alone, like the pseudo-row.
     blank = np.bincount(y[~known], weights[~known], n_levels) + 1.0 / n_levels
     s, y, weights = scores[known], y[known], weights[known]
     centre, spread = _moments(s, weights)
