@@ -11,13 +11,13 @@ import platform
 import random
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from ordinality.experiments.result_rows import Row, Store, cell_of
+from ordinality.experiments.result_rows import Row, Store, cell_of, converted
 from ordinality.experiments.spec import Cell, Method, Spec
 
 __all__ = [
@@ -223,20 +223,8 @@ def execute(work: Work) -> Row:
 
 
 def rounded(value: Any) -> Any:
-    """Numbers as rows keep them, to six decimals; lists and dicts of them likewise.
-
-    Examples
-    --------
-    >>> rounded({"mae": 2 / 3, "by round": [1 / 3, 1]})
-    {'mae': 0.666667, 'by round': [0.333333, 1]}
-    """
-    if isinstance(value, Mapping):
-        return {key: rounded(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [rounded(item) for item in value]
-    if hasattr(value, "tolist"):  # arrays and scalars of NumPy
-        return rounded(value.tolist())
-    return round(value, DECIMALS) if isinstance(value, float) else value
+    """Numbers as rows keep them, to six decimals; lists and dicts of them likewise."""
+    return converted(value, lambda x: round(x, DECIMALS) if isinstance(x, float) else x)
 
 
 @cache
