@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ordinality.experiments import papers
-from ordinality.experiments import run as runs
+from ordinality.experiments import cells, papers
 from ordinality.experiments.result_rows import Store
 from ordinality.experiments.spec import Method
 
@@ -196,7 +195,7 @@ def test_the_committed_rows_are_small_and_whole():
         rows = Store(path).rows()
         assert len(rows) == len(lines)
         assert {row["experiment"] for row in rows.values()} == {path.stem}
-        assert all(row["metrics"] == runs.rounded(row["metrics"]) for row in rows.values())
+        assert all(row["metrics"] == cells.rounded(row["metrics"]) for row in rows.values())
 
 
 def test_a_line_that_is_no_row_is_a_warning_and_its_cell_is_computed_again(run, folder):

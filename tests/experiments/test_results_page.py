@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ordinality.experiments import results_page
+from ordinality.experiments.cells import run
 from ordinality.experiments.figures import draw
 from ordinality.experiments.papers import get, published
 from ordinality.experiments.result_rows import Store
@@ -21,7 +22,6 @@ from ordinality.experiments.results_page import (
     table,
     verdict,
 )
-from ordinality.experiments.run import run
 from ordinality.experiments.spec import Marks, Method, Metric, Published
 
 from . import tiny

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from ordinality.experiments import papers
+from ordinality.experiments.cells import recompute, run, same, versions
 from ordinality.experiments.result_rows import Store
 from ordinality.experiments.results_page import entries
-from ordinality.experiments.run import recompute, run, same, versions
 
 RESULTS = Path(__file__).parents[2] / "results"
 EXPERIMENTS = sorted(path.stem for path in RESULTS.glob("*.jsonl"))

@@ -164,7 +164,7 @@ def _default_folder() -> Path:
 
 def _compute(spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool) -> None:
     """Run what is missing, with a bar; what Ctrl-C leaves is said."""
-    from ordinality.experiments.run import run, todo
+    from ordinality.experiments.cells import run, todo
 
     waiting = todo(cells, store, retry=retry)
     if not cells:
@@ -200,7 +200,7 @@ def _compute(spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool
 
 def _check(spec: Spec, store: Store, cells: list[Cell] | None, count: int, jobs: int) -> None:
     """Compute kept rows again; what differs is listed, and the exit code is then 1."""
-    from ordinality.experiments.run import processes, recompute, same
+    from ordinality.experiments.cells import processes, recompute, same
 
     with progress(spec.name) as tick:
         pairs = recompute(
@@ -319,7 +319,7 @@ def _list(home: Path, kind: str) -> None:
     """Every experiment with how many of its cells are done."""
     from ordinality.experiments import papers
     from ordinality.experiments.result_rows import Store
-    from ordinality.experiments.run import todo
+    from ordinality.experiments.cells import todo
 
     found, problems = [], []
     for name in papers.names():

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from joblib.externals.loky import get_reusable_executor
 
+from ordinality.experiments.cells import Work, execute, processes, recompute, run, same, todo
 from ordinality.experiments.result_rows import Store, cell_of
-from ordinality.experiments.run import Work, execute, processes, recompute, run, same, todo
 from ordinality.experiments.spec import Cell, Method, Spec
 
 from . import tiny
@@ -171,7 +171,7 @@ def test_ctrl_c_leaves_the_finished_rows_and_the_next_run_does_the_rest(store):
 def test_a_killed_run_loses_no_finished_row_and_ends_in_the_same_table(store, tmp_path):
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import tiny\n"
-        "from ordinality.experiments.run import run; "
+        "from ordinality.experiments.cells import run; "
         "from ordinality.experiments.result_rows import Store\n"
         "run(tiny.spec(slow=0.15), Store(sys.argv[2]), "
         "progress=lambda *a: print('row', flush=True))"
