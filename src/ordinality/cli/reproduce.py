@@ -89,6 +89,7 @@ class Numbers(click.ParamType):
 @click.option("--out", metavar="FILE", help="Write the report here instead of printing it.")
 @click.option("--figure", metavar="FILE", help="Draw the figure, as .svg or .png.")
 @click.option("--page", metavar="FILE.md", help="Write the reports of all experiments.")
+@click.option("--pack", is_flag=True, help="Compress the rows that are kept.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 def reproduce(
     name: str | None,
@@ -106,6 +107,7 @@ def reproduce(
     out: str | None,
     figure: str | None,
     page: str | None,
+    pack: bool,
     force: bool,
 ) -> None:
     """Compute a table or figure of a paper and set it beside the published one.
@@ -119,6 +121,8 @@ def reproduce(
     check_output(out, (SUFFIXES[kind],), force)
     check_output(figure, (".svg", ".png"), force)
     home = Path(folder) if folder else _default_folder()
+    if pack:
+        return _pack(home)
     if name is None or listing:
         return _write_page(page, home) if page else _list(home, kind)
     from ordinality.experiments.papers import get
@@ -217,6 +221,15 @@ def _check(spec: Spec, store: Store, cells: list[Cell] | None, count: int, jobs:
     click.echo(f"{len(pairs) - len(differ)} of {len(pairs)} rows are the same to six decimals.")
     if differ:
         raise click.exceptions.Exit(1)
+
+
+def _pack(home: Path) -> None:
+    """Compress every file of rows in the folder."""
+    from ordinality.experiments import Store
+
+    for path in sorted(home.glob("*.jsonl")):
+        store = Store(path)
+        say([f"{store.pack()} rows are in {store.packed}"])
 
 
 def _name_kernels(differ: list[tuple[Any, Any]]) -> None:
@@ -318,8 +331,8 @@ def _as_json(found: Table) -> str:
 def _list(home: Path, kind: str) -> None:
     """Every experiment with how many of its cells are done."""
     from ordinality.experiments import papers
-    from ordinality.experiments.result_rows import Store
     from ordinality.experiments.cells import todo
+    from ordinality.experiments.result_rows import Store
 
     found, problems = [], []
     for name in papers.names():
