@@ -16,7 +16,7 @@ from .paths import check_output, may_write
 
 if TYPE_CHECKING:
     from ordinality.experiments.result_rows import Store
-    from ordinality.experiments.results_page import Table
+    from ordinality.experiments.results_page import ResultTable
     from ordinality.experiments.spec import Cell, Spec
 
 __all__ = ["Numbers", "reproduce"]
@@ -275,7 +275,7 @@ def _narrowed(spec: Spec, sets: list[str] | None, methods: list[str] | None) -> 
 # ------------------------------------------------------------------------------ reporting
 
 
-def _report(found: Table, kind: str, out: str | None) -> None:
+def _report(found: ResultTable, kind: str, out: str | None) -> None:
     from ordinality.experiments import results_page
 
     if kind == "json" and not out:
@@ -295,7 +295,7 @@ def _report(found: Table, kind: str, out: str | None) -> None:
             show_text(text)
 
 
-def _show(found: Table) -> None:
+def _show(found: ResultTable) -> None:
     from rich.text import Text
 
     console = results()
@@ -316,11 +316,11 @@ def _show(found: Table) -> None:
         console.print(f"\n{note}")
 
 
-def _as_text(found: Table) -> str:
+def _as_text(found: ResultTable) -> str:
     return "\n".join("\t".join(line) for line in [found.titles, *found.lines, [found.verdict]])
 
 
-def _as_json(found: Table) -> str:
+def _as_json(found: ResultTable) -> str:
     import json
 
     from ordinality.experiments import results_page

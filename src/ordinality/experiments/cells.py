@@ -63,23 +63,32 @@ def run(
     Parameters
     ----------
     spec : Spec
+        The experiment.
     store : Store
-    cells : list of Cell, optional
-        Some of the spec's cells; default all that are not optional.
-    jobs : int
+        Where its rows are kept.
+    cells : list of Cell, default=None
+        Some of the spec's cells; None is all that are not optional.
+    jobs : int, default=1
         Processes, each with one BLAS thread.
-    mapper : callable, optional
+    mapper : callable, default=None
         ``mapper(function, works)`` gives results as they finish, in place of processes.
-    progress : callable, optional
+    progress : callable, default=None
         Called as ``progress(done, total, row)`` after each cell.
-    retry : bool
-        Compute cells again whose row is a failure.
+    retry : bool, default=False
+        Whether cells whose row is a failure are computed again.
+
+    Returns
+    -------
+    rows : list of dict
+        One for each cell: what it is the result of (``experiment``, ``set``, ``partition``,
+        ``method``, ``settings``), ``seed``, ``metrics`` or ``error``, ``seconds`` of the
+        processor and ``versions``.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from ordinality.experiments.spec import Method, Metric, Spec
+    >>> from ordinality.experiments import Method, Metric, Spec, Store, run
     >>> def guess(problem, seed):
     ...     return {"error": problem / seed}
     >>> spec = Spec("demo/table-1", "A demonstration", "nowhere", "demo", sets=("a",),
@@ -116,25 +125,8 @@ def recompute(
 ) -> list[tuple[Row, Row]]:
     """Compute some rows of the store again: pairs of the stored row and the new one.
 
-    Parameters
-    ----------
-    spec : Spec
-    store : Store
-        It is only read.
-    count : int
-        How many rows are drawn; all if there are fewer.
-    cells : list of Cell, optional
-        What to draw from; default every cell of the spec that has a row, optional ones too.
-    seed : int, optional
-        Of the draw.
-    mapper, progress : callable
-        As in `run`.
-
-    Examples
-    --------
-    >>> from ordinality.experiments.papers import get
-    >>> recompute(get("gpor/table-2"), Store("there is no such file"), 3)
-    []
+    They are drawn by the seed from `cells`, by default from every cell of the spec that has a
+    row; all are taken if there are fewer than `count`. The store is only read.
     """
     rows = store.rows()
     if cells is None:
@@ -151,28 +143,13 @@ def recompute(
 
 
 def same(stored: Row, new: Row) -> bool:
-    """Whether two rows of a cell have the same numbers, to six decimals, or the same failure.
-
-    Examples
-    --------
-    >>> same({"metrics": {"mae": 2 / 3}}, {"metrics": {"mae": 0.666667}})
-    True
-    >>> same({"metrics": {"mae": 0.25}}, {"error": {"type": "ValueError", "message": ""}})
-    False
-    """
+    """Whether two rows have the same numbers, to six decimals, or the same failure."""
     one, other = ((rounded(row.get("metrics", {})), row.get("error")) for row in (stored, new))
     return repr(one) == repr(other)  # as text, since NaN is not equal to itself
 
 
 def todo(cells: Iterable[Cell], store: Store, *, retry: bool = False) -> list[Cell]:
-    """The cells without a row; with `retry` also those whose row is a failure.
-
-    Examples
-    --------
-    >>> cell = Cell("demo", "a", 1, "ep")
-    >>> todo([cell], Store("there is no such file")) == [cell]
-    True
-    """
+    """The cells without a row; with `retry` also those whose row is a failure."""
     rows = store.rows()
     return [
         cell
@@ -182,17 +159,7 @@ def todo(cells: Iterable[Cell], store: Store, *, retry: bool = False) -> list[Ce
 
 
 def execute(work: Work) -> Row:
-    """Compute one cell; whatever happens to the method, the outcome is a row.
-
-    Examples
-    --------
-    >>> def fails(problem, seed):
-    ...     raise ValueError("too few rows")
-    >>> cell, method = Cell("demo", "a", 1, "fails"), Method("fails", "Fails", fails)
-    >>> work = Work(cell, method, problem=lambda name, partition: None)
-    >>> execute(work)["error"]
-    {'type': 'ValueError', 'message': 'too few rows'}
-    """
+    """Compute one cell; whatever happens to the method, the outcome is a row."""
     from threadpoolctl import threadpool_limits
 
     cell, began = work.cell, time.process_time()
@@ -251,13 +218,7 @@ def versions() -> dict[str, str]:
 
 
 def processes(jobs: int) -> Mapper:
-    """A mapper over so many processes of joblib; one is this process itself.
-
-    Examples
-    --------
-    >>> list(processes(1)(abs, [-1, -2]))
-    [1, 2]
-    """
+    """A mapper over so many processes of joblib; one is this process itself."""
     if jobs < 1:
         raise ValueError(f"jobs is {jobs}; give the number of processes, 1 or more.")
     if jobs == 1:

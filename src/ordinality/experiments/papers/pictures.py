@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ordinality.datasets import Split, bands_2d, five_levels_1d, three_ranks_2d
-from ordinality.experiments.results_page import Table, shown
+from ordinality.experiments.results_page import ResultTable, shown
 from ordinality.experiments.spec import Spec
 
 __all__ = [
@@ -92,7 +92,7 @@ def likelihood_curves(spec: Spec, rows: Any) -> Any:
     return curves(panels, "latent value f(x)", columns=3, ticks=range(-9, 10, 3))
 
 
-def likelihood_table(spec: Spec, rows: Any) -> Table:
+def likelihood_table(spec: Spec, rows: Any) -> ResultTable:
     """The same at a few latent values."""
     values = np.array([-6.0, -3.0, 0.0, 3.0, 6.0])
 
@@ -104,7 +104,7 @@ def likelihood_table(spec: Spec, rows: Any) -> Table:
         for i, f in enumerate(values)
         for level in (1, 2, 3)
     ]
-    return Table(spec, ["f(x)", "y", *LOSS], lines, "The paper prints the curves alone.")
+    return ResultTable(spec, ["f(x)", "y", *LOSS], lines, "The paper prints the curves alone.")
 
 
 def ensemble_regions(spec: Spec, rows: Any) -> Any:

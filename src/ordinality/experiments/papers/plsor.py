@@ -29,7 +29,7 @@ from ordinality.experiments.papers.gpor import (
     SPURIOUS,
     errors,
 )
-from ordinality.experiments.results_page import Table, means, shown
+from ordinality.experiments.results_page import ResultTable, means, shown
 from ordinality.experiments.spec import Method, Metric, Spec
 
 __all__ = ["PLSOR", "SPECS", "TABLE_5", "table"]
@@ -50,7 +50,7 @@ CRITICAL = 3.63  # of F with 2 and 16 degrees of freedom at 0.05, as the paper h
 DECIMALS = {"zero_one": 2, "mae": 2}  # of percent and of levels: what the tables print
 
 
-def table(spec: Spec, rows: dict[str, Any]) -> Table:
+def table(spec: Spec, rows: dict[str, Any]) -> ResultTable:
     """Ranks and F of each number of bins and error, beside the published ones.
 
     The first three methods of the spec are the paper's, the last three ours.
@@ -72,7 +72,7 @@ def table(spec: Spec, rows: dict[str, Any]) -> Table:
         f"{counts} tests come out as published (critical value {CRITICAL}; the paper finds no "
         "significant difference). Ranks are of MAP, EP and PLSOR."
     )
-    return Table(spec, titles, lines, verdict)
+    return ResultTable(spec, titles, lines, verdict)
 
 
 def _friedman(
