@@ -363,7 +363,7 @@ def _write_page(path: str, home: Path) -> None:
     rows = {key: row for store in stores.values() for key, row in store.rows().items()}
     _warn_of([problem for store in stores.values() for problem in store.problems])
     _write(
-        path, results_page.page([table(spec, rows) for spec in every], published.lines(rows))
+        path, results_page.page([table(spec, rows) for spec in every], published.times(rows))
     )
 
 

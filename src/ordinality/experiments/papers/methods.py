@@ -54,7 +54,7 @@ def ordinal_gp(split: Split, seed: int, inference: str, **options: Any) -> Error
 def _narrow_proba(model: Any, X: Any) -> NDArray[Any]:
     """Probabilities by a predictive deviation divided by the square root of two.
 
-    Everything speaks for it that GPOR's tables were computed so: see the notes of their specs.
+    GPOR's tables were almost certainly computed so: see the notes of their specs.
     """
     mean, variance = model.predict_latent(X)
     likelihood = model.fit_.likelihood
@@ -148,7 +148,8 @@ def _best_point(
     """C and kappa of the least error; of several the least C, then the least kappa."""
     mean = results[f"mean_test_{error}"]
     mean = mean if stage is None else np.where(results["stage"] == stage, mean, np.inf)
-    # Sums of the same errors in another order differ in the last digits.
+    # Equal means may be summed in another order and then differ by rounding, a few 1e-16 times
+    # the largest error. Others differ by 1 / (5 n (n + 1)) at least, n rows being in a fold.
     top = np.flatnonzero(mean <= mean.min() + 1e-12)
     at = top[np.lexsort((results["kappa"][top], results["C"][top]))[0]]
     return float(results["C"][at]), float(results["kappa"][at])
@@ -163,6 +164,7 @@ def boosted(
     updates: int = 200,
 ) -> Errors:
     """A thresholded ensemble: errors after the last round, and on the way there."""
+    # Not `OrdinalBoost`: it sorts and weighs equal rows first, which draws other perceptrons.
     from ordinality.boosting.ensemble import boost, rank_boost
     from ordinality.boosting.perceptron import Perceptron, Sigmoid
 
