@@ -55,6 +55,7 @@ def run(
     mapper: Mapper | None = None,
     progress: Progress | None = None,
     retry: bool = False,
+    fresh: bool = False,
 ) -> list[Row]:
     """Compute the cells that the store lacks, and give the rows of all, in their order.
 
@@ -76,6 +77,8 @@ def run(
         Called as ``progress(done, total, row)`` after each cell.
     retry : bool, default=False
         Whether cells whose row is a failure are computed again.
+    fresh : bool, default=False
+        Whether all cells are computed again; the new rows take the place of the old.
 
     Returns
     -------
@@ -100,7 +103,7 @@ def run(
     [1.0, 0.5]
     """
     cells = list(spec.cells() if cells is None else cells)
-    waiting = todo(cells, store, retry=retry)
+    waiting = list(dict.fromkeys(cells)) if fresh else todo(cells, store, retry=retry)
     if waiting:
         works = [Work(cell, spec.computes(cell), spec.problem) for cell in waiting]
         mapper = mapper or processes(jobs)
