@@ -107,7 +107,8 @@ def work(name: str, size: str, options: str, target: str) -> None:
 
 def measure(name: str, size: tuple, **options) -> dict:
     """What a worker reports, run by the Python it needs."""
-    from peers import Method, say
+    from bench import say
+    from peers import Method
 
     python = Method("", PACKAGES if name == "theirs" else ()).python()
     say(f"{name}: {size} {options} ...", end=" ")
