@@ -8,7 +8,7 @@ under benchmarks/.envs the first time), same rounds, same 200 coordinate-descent
 `census`: the size of the paper's largest set, which took its authors about an hour a trial.
 `million`: time and peak memory beside scikit-learn's histogram gradient boosting with as many
 trees. `lines`: cost against rows and rounds, drawn to results/boosting.svg. One core for
-everybody. Tables go to stdout, talk to stderr.
+everybody. Tables go to stdout, progress to stderr.
 """
 
 from __future__ import annotations

@@ -201,7 +201,7 @@ def arguments() -> argparse.Namespace:
     add("--levels", type=int, nargs="+", default=[5, 10])
     add("--seed", type=int, default=0, help="of the data")
     add("--threads", type=int, default=2, help="cores for every method")
-    add("--limit", type=float, default=600.0, help="seconds for one worker, all told")
+    add("--limit", type=float, default=600.0, help="seconds for one worker in all")
     add("--fresh", action="store_true", help="measure again what is already in the results")
     return parser.parse_args()
 

@@ -176,12 +176,12 @@ def _compute(spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool
     if not waiting:
         say([f"All {len(cells)} cells are there already, in {store.path}"])
         return
-    spec.problem(waiting[0].set, waiting[0].partition)  # missing data is no failure of a cell
+    spec.problem(waiting[0].set, waiting[0].partition)  # without data no cell is started
     say([f"{len(waiting)} of {len(cells)} cells are to be computed; rows go to {store.path}"])
     failures: list[str] = []
     done = 0
 
-    def told(count: int, total: int, row: Any) -> None:
+    def report(count: int, total: int, row: Any) -> None:
         nonlocal done
         done = count
         tick(f"{count} of {total} cells done", count / total)
@@ -194,7 +194,7 @@ def _compute(spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool
 
     try:
         with progress(spec.name) as tick:
-            run(spec, store, cells=cells, jobs=jobs, progress=told, retry=retry)
+            run(spec, store, cells=cells, jobs=jobs, progress=report, retry=retry)
     except KeyboardInterrupt:
         say([f"Stopped after {done} of {len(waiting)} cells; the same command goes on there."])
         raise click.exceptions.Exit(STOPPED) from None

@@ -11,7 +11,11 @@ from ordinality.experiments.papers import methods, problems, published
 from ordinality.experiments.papers.gpor import errors
 from ordinality.experiments.spec import Marks, Method, Metric, Spec
 
-__all__ = ["ENSEMBLES", "SPECS"]
+__all__ = [
+    "ENSEMBLES",
+    "SPECS",
+    "ensemble_regions",
+]
 
 SOURCE = (
     "Lin & Li (2006), Large-margin thresholded ensembles for ordinal regression: theory and "

@@ -31,7 +31,13 @@ from ordinality.experiments.papers.gpor import (
 from ordinality.experiments.results_page import ResultTable, means, shown
 from ordinality.experiments.spec import Method, Metric, Spec
 
-__all__ = ["PLSOR", "SPECS", "TABLE_5", "ranks_table"]
+__all__ = [
+    "PLSOR",
+    "SPECS",
+    "TABLE_5",
+    "along_a_line",
+    "ranks_table",
+]
 
 SOURCE = (
     "Srijith, Shevade & Sundararajan (2012), A probabilistic least squares approach to ordinal "

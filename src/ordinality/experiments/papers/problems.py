@@ -27,13 +27,16 @@ from ordinality.datasets import expected_utilities as utilities
 __all__ = [
     "LARGE",
     "Pairs",
+    "bands",
     "documents",
     "equal_frequency",
     "equal_length",
     "expected_utilities",
+    "five_levels",
     "items",
     "labelled",
     "ten_levels",
+    "three_ranks",
 ]
 
 Floats = NDArray[np.float64]
