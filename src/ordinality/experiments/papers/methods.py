@@ -254,17 +254,17 @@ def comparisons_svm(pairs: Pairs, seed: int, kernel: str = "rbf") -> Errors:
 
     from ordinality.estimators import PreferenceSVM, PreferenceSVMCV
 
-    folds: dict[str, Any] = {"cv": _folds(len(pairs.train), seed), "max_iter": STEPS}
-    if kernel != "rbf":
-        linear = PreferenceSVMCV(pairs.X, kernel, **folds).fit(pairs.train)
-        return {"pair_error": _wrong(linear, pairs), "C": linear.C_}
-    # Points of the search are often equally good to the last digit of the kernel, so the rows
-    # that are kept depend on how features were scaled for it.
-    X = StandardScaler().fit_transform(pairs.X)
-    search = PreferenceSVMCV(X, standardize=False, **folds).fit(pairs.train)
-    model = PreferenceSVM(pairs.X, search.C_, gamma=search.gamma_, max_iter=STEPS)
-    found = {"pair_error": _wrong(model.fit(pairs.train), pairs)}
-    return found | {"C": search.C_, "kappa": 2 * search.gamma_}
+    search = PreferenceSVMCV(kernel=kernel, cv=_folds(len(pairs.train), seed), max_iter=STEPS)
+    if kernel == "rbf":
+        # Points of the search are often equally good up to the last digits of the kernel, so
+        # that rows depend on how features are scaled for it.
+        search.set_params(items=StandardScaler().fit_transform(pairs.X), standardize=False)
+    else:
+        search.set_params(items=pairs.X)
+    found = _found(search.fit(pairs.train))
+    width: dict[str, Any] = {"gamma": found["kappa"] / 2} if kernel == "rbf" else {}
+    model = PreferenceSVM(pairs.X, found["C"], kernel, max_iter=STEPS, **width)
+    return {"pair_error": _wrong(model.fit(pairs.train), pairs), **found}
 
 
 def _wrong(model: Any, pairs: Pairs) -> float:
@@ -287,13 +287,13 @@ def classes_gp(split: Split, seed: int, inference: str = "laplace") -> Errors:
 
 def classes_svm(split: Split, seed: int) -> Errors:
     """Constraint classification of classes, C and kappa by the paper's search."""
-    from ordinality.estimators import LabelRankingSVMCV
+    from ordinality.estimators import LabelRankingSVM, LabelRankingSVMCV
 
-    model = LabelRankingSVMCV(
-        cv=_folds(len(split.y), seed), standardize=False, max_iter=STEPS
-    ).fit(split.X, split.y)
-    chosen = {"C": model.C_, "kappa": 2 * model.gamma_}
-    return _of_classes(model, split) | chosen
+    given: dict[str, Any] = {"standardize": False, "max_iter": STEPS}
+    search = LabelRankingSVMCV(cv=_folds(len(split.y), seed), **given).fit(split.X, split.y)
+    found = _found(search)
+    model = LabelRankingSVM(found["C"], gamma=found["kappa"] / 2, **given)
+    return _of_classes(model.fit(split.X, split.y), split) | found
 
 
 def _of_classes(model: Any, split: Split) -> Errors:
@@ -321,11 +321,11 @@ def rankings_svm(problem: Split, seed: int, C: float | None = None) -> Errors:
     from ordinality.estimators import LabelRankingSVM, LabelRankingSVMCV
 
     given: dict[str, Any] = {"kernel": "linear", "standardize": False, "max_iter": 200_000}
-    if C is not None:
-        fixed = LabelRankingSVM(C, **given).fit(problem.X, problem.y)
-        return _of_rankings(fixed, problem) | {"C": C}
-    model = LabelRankingSVMCV(search_max_iter=200_000, **given).fit(problem.X, problem.y)
-    return _of_rankings(model, problem) | {"C": model.C_}
+    if C is None:
+        search = LabelRankingSVMCV(search_max_iter=200_000, **given)
+        C = _found(search.fit(problem.X, problem.y))["C"]
+    model = LabelRankingSVM(C, **given).fit(problem.X, problem.y)
+    return _of_rankings(model, problem) | {"C": C}
 
 
 def _of_rankings(model: Any, problem: Split) -> Errors:
@@ -336,6 +336,23 @@ def _of_rankings(model: Any, problem: Split) -> Errors:
         "right": model.score(problem.X_test, truth),
         "spearman": float(np.mean(1 - 6 * gaps / (L * (L**2 - 1)))),
     }
+
+
+def _found(search: Any) -> dict[str, float]:
+    """C and kappa of a search, each as the power of ten of one number.
+
+    NumPy rounds a few powers otherwise in arrays, and a linear machine of large C is so badly
+    conditioned that the last digit of C moves its errors.
+    """
+    chosen = {"C": search.C_}
+    if search.kernel == "rbf":
+        chosen["kappa"] = 2 * search.gamma_
+    results, found = search.cv_results_, {}
+    for name, value in chosen.items():
+        fine = np.unique(results[name][results["stage"] == "fine"])  # nine, the coarse amid
+        step = 0.2 * (np.searchsorted(fine, value) - 4)
+        found[name] = float(10.0 ** (np.log10(fine[4]) + step))
+    return found
 
 
 def _folds(n: int, seed: int) -> list[tuple[Numbers, Numbers]]:
