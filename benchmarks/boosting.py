@@ -8,7 +8,7 @@ under benchmarks/.envs the first time), same rounds, same 200 coordinate-descent
 `census`: the size of the paper's largest set, which took its authors about an hour a trial.
 `million`: time and peak memory beside scikit-learn's histogram gradient boosting with as many
 trees. `lines`: cost against rows and rounds, drawn to results/boosting.svg. One core for
-everybody. Tables go to stdout, talk to stderr.
+everybody. Tables go to stdout, progress to stderr.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ def work(name: str, size: str, options: str, target: str) -> None:
 
 def measure(name: str, size: tuple, **options) -> dict:
     """What a worker reports, run by the Python it needs."""
-    from peers import Method, say
+    from bench import say
+    from peers import Method
 
     python = Method("", PACKAGES if name == "theirs" else ()).python()
     say(f"{name}: {size} {options} ...", end=" ")

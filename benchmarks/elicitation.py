@@ -18,25 +18,24 @@ right order.
 - *linear*: 100 items whose utilities are a weighted sum of six normal features, and nothing
   else; the model has its default kernel and is not told.
 
-A line per judge is appended to results/elicitation.jsonl; a second run does only what is
-missing. The curves are drawn to results/elicitation.svg. With --bits it is the information that
-each question was expected to hold which is written, to results/elicitation_bits.jsonl.
+A row per judge and arm is kept; a second run computes only what is missing. The curves are
+drawn to results/elicitation.svg. With --bits the rows hold the information that each question
+was expected to give.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import time
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from bench import RESULTS, benchmark, compute, rows
 
-RESULTS = Path(__file__).parent / "results" / "elicitation.jsonl"
-BITS = RESULTS.with_name("elicitation_bits.jsonl")
+from ordinality.experiments import Method
+
 NOISE, START = 0.3, 10
 LEARN = {20, 40, 80, 160, 320, 640}
 _LATE = [240, 320, 400, 480, 560, 640, 720, 800]
@@ -105,17 +104,11 @@ def accuracy(f, mean) -> float:
     return float(np.mean((f[i] > f[j]) == (mean[i] > mean[j])))
 
 
-def run(name: str, number: int, what) -> dict:
-    """A judge's row: `curve` or `bits` of all arms."""
+def drawn(name: str, number: int) -> tuple:
+    """The items of a judge, the utilities, and the state that all arms start from."""
     rng = np.random.default_rng([SETS.index(name), number])
     X, f = DRAWN[name](rng)
-    row = {"set": name, "judge": number}
-    state = rng.integers(2**32)
-    for arm in COUNTS:
-        began = time.process_time()
-        row[arm] = what(X, f, arm, np.random.default_rng(state), counts(name, arm))
-        row[f"{arm} seconds"] = round(time.process_time() - began, 2)
-    return row
+    return name, X, f, rng.integers(2**32)
 
 
 class Judge:
@@ -144,15 +137,16 @@ def chosen(model, strategy: str, seed: int):
     return next_pair(model, strategy, random_state=seed)
 
 
-def curve(X, f, arm: str, rng, counts) -> list[float]:
+def curve(problem: tuple, seed: int, arm: str) -> dict:
     """Accuracy after each of so many answers."""
     from ordinality import PreferenceGP
 
-    judge = Judge(f, rng)
+    name, X, f, state = problem
+    judge = Judge(f, np.random.default_rng(state))
     asked = judge.answered(judge.drawn(START))
     model = PreferenceGP(X).fit(asked)
     found = [accuracy(f, model.utility().mean)]
-    for count in counts[1:]:
+    for count in counts(name, arm)[1:]:
         while len(asked) < count:
             if arm == "random":
                 pairs = judge.drawn(count - len(asked))
@@ -162,19 +156,20 @@ def curve(X, f, arm: str, rng, counts) -> list[float]:
             asked = np.concatenate([asked, further])
             model = model.fit(asked) if len(asked) in LEARN else model.update(further)
         found.append(accuracy(f, model.utility().mean))
-    return found
+    return {"accuracy": found}
 
 
-def bits(X, f, arm: str, rng, counts) -> list[float]:
-    """What each question was expected to tell when it was asked.
+def bits(problem: tuple, seed: int, arm: str) -> dict:
+    """The information that each question was expected to give when it was asked.
 
     By a model that knows all parameters beforehand, from 1500 other answers. The first entry
-    is what the best question tells after a single answer: the most there is.
+    is what the best question gives after a single answer: the most there is.
     """
     from ordinality import PreferenceGP
     from ordinality.elicitation import information_gain
 
-    judge, other = Judge(f, rng), Judge(f, np.random.default_rng(0))
+    _, X, f, state = problem
+    judge, other = Judge(f, np.random.default_rng(state)), Judge(f, np.random.default_rng(0))
     wise = PreferenceGP(X).fit(other.answered(other.drawn(1500)))
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     prior = wise.kernel_(Z) + wise.item_variance_ * np.eye(len(f))
@@ -188,12 +183,27 @@ def bits(X, f, arm: str, rng, counts) -> list[float]:
         pairs = judge.drawn(1) if start else chosen(model, arm, count)
         told.append(round(float(information_gain(model, pairs)[0]), 4))
         model = model.update(judge.answered(pairs))
-    return told
+    return {"bits": told}
 
 
-def stored(path=RESULTS) -> list[dict]:
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines]
+def spec(what, judges: int = 30):
+    name = "elicitation" if what is curve else "elicitation_bits"
+    return benchmark(
+        name, "Questions chosen by their information against random ones", sets=SETS,
+        methods=tuple(Method(arm, arm, what, {"arm": arm}) for arm in COUNTS),
+        partitions=judges,
+        metrics=("accuracy",) if what is curve else ("bits",), problem=drawn,
+    )  # fmt: skip
+
+
+def stored(what, name: str) -> dict[str, np.ndarray]:
+    """Curves of the judges that have all arms, a line each, by arm."""
+    of: dict = {arm: {} for arm in COUNTS}
+    for row in rows(spec(what)):
+        if row["set"] == name:
+            of[row["method"]][row["partition"]] = row["accuracy" if what is curve else "bits"]
+    judges = sorted(set.intersection(*(set(found) for found in of.values())))
+    return {arm: np.array([found[k] for k in judges]) for arm, found in of.items()}
 
 
 def report() -> None:
@@ -203,9 +213,7 @@ def report() -> None:
     errors by drawing the judges anew 1000 times.
     """
     for name in SETS:
-        curves = {
-            arm: np.array([r[arm] for r in stored() if r["set"] == name]) for arm in COUNTS
-        }
+        curves = stored(curve, name)
         n = len(curves["random"])
         if not n:
             continue
@@ -255,19 +263,20 @@ def draw() -> None:
 
     figure, axes = plt.subplots(1, 5, figsize=(15, 3.2), sharey=True, layout="constrained")
     for ax, name in zip(axes, SETS, strict=True):
-        rows = [row for row in stored() if row["set"] == name]
+        curves = stored(curve, name)
+        n = len(curves["random"])
         for arm, colour in COLOURS.items():
-            values = np.array([row[arm] for row in rows])
+            values = curves[arm]
             if not len(values):
                 continue
             mean, error = values.mean(axis=0), values.std(axis=0) / np.sqrt(len(values))
             x = counts(name, arm)
             ax.plot(x, mean, color=colour, label=arm)
             ax.fill_between(x, mean - error, mean + error, color=colour, alpha=0.2, lw=0)
-        ax.set(title=f"{TITLES[name]}, {len(rows)} judges", xlabel="answers")
+        ax.set(title=f"{TITLES[name]}, {n} judges", xlabel="answers")
     axes[0].set_ylabel("pairs in the right order")
     axes[0].legend(frameon=False)
-    figure.savefig(RESULTS.with_suffix(".svg"), metadata={"Date": None})
+    figure.savefig(RESULTS / "elicitation.svg", metadata={"Date": None})
 
 
 def report_bits() -> None:
@@ -276,13 +285,14 @@ def report_bits() -> None:
     *Least* is their number if every one could tell what the best tells when nothing is known.
     """
     for name in SETS:
-        rows = [row for row in stored(BITS) if row["set"] == name]
-        if not rows:
+        curves = stored(bits, name)
+        n = len(curves["random"])
+        if not n:
             continue
-        told = {arm: np.mean([row[arm] for row in rows], axis=0) for arm in COUNTS}
+        told = {arm: values.mean(axis=0) for arm, values in curves.items()}
         most = told["random"][0]
         total = {arm: np.cumsum(values) for arm, values in told.items()}
-        print(f"\n{name}, {len(rows)} judges, at most {most:.2f} bits each\n")
+        print(f"\n{name}, {n} judges, at most {most:.2f} bits each\n")
         print("| random | bits | least | share | information | share | order | share |")
         print("|---|---|---|---|---|---|---|---|")
         for count in (40, 60, 80, 100, 140, 200):
@@ -305,17 +315,10 @@ def main() -> None:
     parser.add_argument("--only", choices=SETS)
     parser.add_argument("--bits", action="store_true", help="what questions told, instead")
     args = parser.parse_args()
-    path, what = (BITS, bits) if args.bits else (RESULTS, curve)
-    done = {(row["set"], row["judge"]) for row in stored(path)}
+    chosen = spec(bits if args.bits else curve, args.judges)
     names = [args.only] if args.only else SETS[:2] if args.bits else SETS
-    judges = {name: min(args.judges, JUDGES.get(name, args.judges)) for name in names}
-    cells = [(s, k) for k in range(1, args.judges + 1) for s in names if k <= judges[s]]
-    cells = [cell for cell in cells if cell not in done]
-    path.parent.mkdir(exist_ok=True)
-    with path.open("a") as file:
-        for cell in cells:
-            file.write(json.dumps(run(*cell, what)) + "\n")
-            file.flush()
+    cells = [c for c in chosen.cells(names) if c.partition <= JUDGES.get(c.set, args.judges)]
+    compute(chosen, cells)
     if args.bits:
         return report_bits()
     report()

@@ -9,31 +9,27 @@ of six on four small sets. `squares`: least squares without a prior, beside the 
 
 A setting is a method and the deviations of its hyperprior, one for all logarithms or those of
 length scale, noise and gaps, as in ``ep/sd=1:0.5:1``, which is the default. Needs the data
-folder (ORDINALITY_DATA). A row per (set, partition, setting) is appended to
-results/hyperpriors.jsonl as it is done; a second run does only what is missing.
+folder (ORDINALITY_DATA). A row per set, partition and setting is kept as soon as it is done; a
+second run computes only what is missing.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import time
-from collections.abc import Iterator
+from functools import partial
 from itertools import product
-from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one process a core instead
 
 import numpy as np
-from joblib import Parallel, delayed
-from rich.progress import track
+from bench import benchmark, compute, rows
 from scipy.stats import norm, rankdata
 
 from ordinality import LeastSquaresOrdinalGP, OrdinalGP, datasets, metrics
+from ordinality.experiments import Method
 from ordinality.experiments.papers import plsor
 
-RESULTS = Path(__file__).parent / "results" / "hyperpriors.jsonl"
 CHU = (
     "diabetes", "pyrimidines", "triazines", "wisconsin", "machine_cpu", "auto_mpg",
     "boston_housing", "stocks", "abalone",
@@ -56,23 +52,15 @@ STARTED = (
 AGAIN = "/restarts=5"
 KEPT = ("n_iter", "converged", "noise", "slope", "log_evidence", "loo_log_score")
 
-Cell = tuple[str, int, str]  # set, partition, setting
+EQUAL_LENGTH = [f"{name}_{bins}" for name, bins in product(CHU, BINS)]
+PARTS = {
+    "priors": ([*EQUAL_LENGTH[:12], *ORCA], PRIORS),
+    "restarts": (SMALL, [*STARTED, *(setting + AGAIN for setting in STARTED)]),
+    "squares": (EQUAL_LENGTH, ["plsor/none"]),
+}
 
 
 # ---------------------------------------------------------------- cells
-
-
-def cells(part: str) -> Iterator[Cell]:
-    """The cells of a part; a cell of two parts is computed once."""
-    equal_length = [f"{name}_{bins}" for name, bins in product(CHU, BINS)]
-    sets, settings = {
-        "priors": ([*equal_length[:12], *ORCA], PRIORS),
-        "restarts": (SMALL, [*STARTED, *(setting + AGAIN for setting in STARTED)]),
-        "squares": (equal_length, ["plsor/none"]),
-    }[part]
-    for name, setting in product(sets, settings):
-        for partition in range(1, 31 if name in ORCA else 21):
-            yield name, partition, setting
 
 
 def split(name: str, partition: int) -> datasets.Split:
@@ -104,43 +92,41 @@ def model(setting: str, y: np.ndarray):
     return OrdinalGP(inference=method, **chosen)
 
 
-def run(cell: Cell) -> dict:
+def tested(problem: datasets.Split, seed: int, setting: str) -> dict:
     """Fit a model and test it."""
-    name, partition, setting = cell
-    X, y, X_test, y_test = split(name, partition)
-    began = time.perf_counter()
+    X, y, X_test, y_test = problem
     fitted = model(setting, y).fit(X, y)
-    seconds = time.perf_counter() - began
     seen = np.isin(y_test, fitted.levels_)  # what was never trained on cannot be predicted
     predicted, proba = fitted.predict(X_test), fitted.predict_level_proba(X_test)[seen]
     levels = {"levels": fitted.levels_}
     return {
-        "set": name, "partition": partition, "setting": setting, "seconds": round(seconds, 4),
         "zero_one": float(np.mean(predicted != y_test)),
         "mae": float(np.mean(np.abs(predicted - y_test))),
         "log_score": metrics.log_score(y_test[seen], proba, **levels),
         "rps": metrics.ranked_probability_score(y_test[seen], proba, **levels),
         **{name: getattr(fitted, f"{name}_") for name in KEPT if hasattr(fitted, f"{name}_")},
-    }  # fmt: skip
+    }
 
 
-def stored() -> dict[Cell, dict]:
-    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
-    rows = map(json.loads, lines)
-    return {(row["set"], row["partition"], row["setting"]): row for row in rows}
+SPEC = benchmark(
+    "hyperpriors", "Hyperpriors, starts, and least squares without a prior",
+    sets=(*EQUAL_LENGTH, *ORCA), partitions=30, problem=split,
+    methods=tuple(
+        Method(setting, setting, partial(tested, setting=setting))
+        for setting in dict.fromkeys(s for _, settings in PARTS.values() for s in settings)
+    ),
+    metrics=("zero_one", "mae", "log_score", "rps"),
+)  # fmt: skip
 
 
-def compute(wanted: list[Cell], jobs: int) -> None:
-    """Append the rows of cells that have none."""
-    done = stored()
-    todo = [cell for cell in dict.fromkeys(wanted) if cell not in done]
-    rows = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(run)(cell) for cell in todo
-    )
-    with RESULTS.open("a") as file:
-        for row in track(rows, total=len(todo), description="cells"):
-            file.write(json.dumps(row) + "\n")
-            file.flush()
+def cells(part: str) -> list:
+    """The cells of a part; a cell of two parts is computed once."""
+    sets, settings = PARTS[part]
+    return [
+        SPEC.cell(name, partition, SPEC.method(setting))
+        for name, setting in product(sets, settings)
+        for partition in range(1, 31 if name in ORCA else 21)
+    ]
 
 
 # ---------------------------------------------------------------- tables
@@ -148,10 +134,11 @@ def compute(wanted: list[Cell], jobs: int) -> None:
 
 def means(part: str, metric: str) -> dict[tuple[str, str], float]:
     """Means over partitions, by set and setting."""
-    rows, found = stored(), {}
-    for name, partition, setting in cells(part):
-        row = rows.get((name, partition, setting), {})
-        found.setdefault((name, setting), []).append(row.get(metric, np.nan))
+    done = {(r["set"], r["partition"], r["method"]): r[metric] for r in rows(SPEC)}
+    found: dict[tuple[str, str], list[float]] = {}
+    for cell in cells(part):
+        value = done.get((cell.set, cell.partition, cell.method), np.nan)
+        found.setdefault((cell.set, cell.method), []).append(value)
     return {key: float(np.mean(values)) for key, values in found.items()}
 
 
@@ -173,7 +160,7 @@ def priors() -> None:
 
 def restarts() -> None:
     """Zero-one error in per cent of one start and of the best of six."""
-    found = means("n_restarts", "zero_one")
+    found = means("restarts", "zero_one")
     print("| setting | " + " | ".join(SMALL) + " |\n|---|---|---|---|---|")
     for setting in STARTED:
         pairs = [(found[name, setting], found[name, setting + AGAIN]) for name in SMALL]
@@ -193,14 +180,14 @@ def squares() -> None:
             ("zero_one", 100 * zero_one[name, setting], 2),
             ("mae", mae[name, setting], 4),
         ):
-            theirs = published[name, "plsor", metric]
+            theirs = published[name, "plsor-alone", metric]
             spread = theirs.spread or 0.005  # the largest that the paper's decimals print as 0
             line += [f"{ours:.{decimals}f}", f"{theirs.mean:g} ± {theirs.spread:g}"]
             line += [f"{(ours - theirs.mean) / spread:+.2f}"]
         print("| " + " | ".join(line) + " |")
 
 
-PARTS = {"priors": priors, "restarts": restarts, "squares": squares}
+TABLES = {"priors": priors, "restarts": restarts, "squares": squares}
 
 
 def main() -> None:
@@ -214,11 +201,10 @@ def main() -> None:
         parser.error(f"there is no part {unknown.pop()!r}; choose from {', '.join(PARTS)}.")
     chosen = args.parts or list(PARTS)
     if not args.table:
-        RESULTS.parent.mkdir(exist_ok=True)
-        compute([cell for part in chosen for cell in cells(part)], args.jobs)
+        compute(SPEC, [cell for part in chosen for cell in cells(part)], jobs=args.jobs)
     for part in chosen:
         print(f"\n{part}\n")
-        PARTS[part]()
+        TABLES[part]()
 
 
 if __name__ == "__main__":

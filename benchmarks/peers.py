@@ -4,9 +4,8 @@
     python benchmarks/peers.py --rows 200 500 --only ordinality,probit
 
 Every method fits the same rows, in a process of its own and in the environment it asks for,
-which is made under ``benchmarks/.envs`` the first time. Finished rows are kept in
-``benchmarks/results/peers.jsonl``: a run that was stopped goes on where it was. The table goes
-to stdout, the talk to stderr.
+which is made under ``benchmarks/.envs`` the first time. Finished rows are kept: a run that was
+stopped goes on where it was. The table goes to stdout, progress to stderr.
 
 Seconds are counted three times, for every method alike: the fit without what it spent on
 compiling and loading code; the first fit of a new process, with all of that; and the process
@@ -22,15 +21,17 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from bench import benchmark, compute, rows, say
 from problems import Problem, smooth_ordinal
 
+from ordinality import experiments
+
 HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "peers.jsonl"
 OURS = "ordinality"
-KEY = ("method", "version", "n", "levels", "seed", "threads")
 COLUMNS = ("seconds", "cpu_seconds", "seconds_with_compiling", "seconds_of_process", "nlpl")
 
 PROBIT = (
@@ -85,60 +86,59 @@ def main() -> None:
     args = arguments()
     hold_to(args.threads)
     warn_if_busy()
-    done = {} if args.fresh else finished(args.limit)
-    rows = []
-    for levels in args.levels:
-        for n in args.rows:
-            problem = smooth_ordinal(n, levels, seed=args.seed)
-            for method in args.only:
-                key = (method, METHODS[method].version, n, levels, args.seed, args.threads)
-                row = done.get(key) or measure(key, problem, args.limit)
-                rows.append(row)
-    print(table(rows))
+    sizes = [f"{n} rows, {levels} levels" for levels in args.levels for n in args.rows]
+    spec = benchmark(
+        "peers", "A default fit of OrdinalGP beside the models of others",
+        sets=tuple(sizes), partitions=args.seed + 1, problem=drawn, metrics=COLUMNS,
+        methods=tuple(
+            experiments.Method(name, name, partial(measured, name=name, limit=args.limit),
+                               {"version": METHODS[name].version, "threads": args.threads})
+            for name in args.only
+        ),
+    )  # fmt: skip
+    cells = list(spec.cells(partitions=[args.seed + 1]))
+    compute(spec, cells, retry=True, fresh=args.fresh)
+    # What a shorter limit has stopped is tried again.
+    stopped = [r for r in rows(spec, cells) if r.get("over", args.limit) < args.limit]
+    again = {(r["set"], r["method"]) for r in stopped}
+    compute(spec, [c for c in cells if (c.set, c.method) in again], fresh=True)
+    print(table(rows(spec, cells)))
 
 
-def measure(key: tuple, problem: Problem, limit: float) -> dict:
-    """Fit one method to one problem; the row is kept at once, unless the worker failed."""
-    row = dict(zip(KEY, key, strict=True)) | {"floor": problem.floor}
-    python = METHODS[row["method"]].python()
-    say("{method} {version}, {n} rows, {levels} levels ...".format(**row), end=" ")
+def drawn(size: str, number: int) -> Problem:
+    """The problem of a size such as "200 rows, 5 levels"; seeds are counted from 0."""
+    n, _, levels, _ = size.split()
+    return smooth_ordinal(int(n), int(levels), seed=number - 1)
+
+
+def measured(
+    problem: Problem, seed: int, name: str, limit: float, version: str, threads: int
+) -> dict:
+    """Fit one method to one problem, in a process of its own."""
+    row = {"n": len(problem.y), "levels": int(problem.y_test.max()) + 1, "floor": problem.floor}
     try:
-        row |= run(python, row["method"], problem, limit)
+        return row | worked(METHODS[name], name, problem, limit)
     except subprocess.TimeoutExpired:
-        row |= {"over": limit}
-    except subprocess.CalledProcessError as failure:
-        say("failed:\n" + "\n".join(failure.stderr.splitlines()[-5:]))
-        return row
-    say(f"{shown(row, 'seconds')} s, NLPL {shown(row, 'nlpl')}")
-    RESULTS.parent.mkdir(exist_ok=True)
-    with RESULTS.open("a") as file:
-        file.write(json.dumps(row) + "\n")
-    return row
+        return row | {"over": limit}
 
 
-def run(python: str, method: str, problem: Problem, limit: float) -> dict:
-    """What the method's worker reports of `problem`."""
-    spec, env = METHODS[method], dict(os.environ)
-    if spec.packages:
-        env.pop("PYTHONPATH", None)  # theirs is a world of its own
+def worked(method: Method, name: str, problem, limit: float) -> dict:
+    """What the method's worker reports of a problem."""
+    env, python = dict(os.environ), method.python()
+    if method.packages:
+        env.pop("PYTHONPATH", None)  # nothing of ours in their environment
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "problem.npz"), Path(folder, "result.json")
         np.savez(source, **problem._asdict())
-        subprocess.run(
-            [python, HERE / spec.worker, method, source, target],
-            check=True, timeout=limit, env=env | {"PEER_STARTED": repr(time.time())},
-            capture_output=True, text=True,
-        )  # fmt: skip
+        try:
+            subprocess.run(
+                [python, HERE / method.worker, name, source, target],
+                check=True, timeout=limit, env=env | {"PEER_STARTED": repr(time.time())},
+                capture_output=True, text=True,
+            )  # fmt: skip
+        except subprocess.CalledProcessError as failure:
+            raise RuntimeError("\n".join(failure.stderr.splitlines()[-5:])) from failure
         return json.loads(target.read_text())
-
-
-def finished(limit: float) -> dict[tuple, dict]:
-    """The last row of each key so far; one stopped by a shorter limit is tried again."""
-    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
-    rows = (json.loads(line) for line in lines)
-    return {
-        tuple(row[part] for part in KEY): row for row in rows if row.get("over", limit) >= limit
-    }
 
 
 def table(rows: list[dict]) -> str:
@@ -193,10 +193,6 @@ def our_version() -> str:
     return __version__
 
 
-def say(text: str, end: str = "\n") -> None:
-    print(text, end=end, file=sys.stderr, flush=True)
-
-
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add: Callable = parser.add_argument
@@ -205,7 +201,7 @@ def arguments() -> argparse.Namespace:
     add("--levels", type=int, nargs="+", default=[5, 10])
     add("--seed", type=int, default=0, help="of the data")
     add("--threads", type=int, default=2, help="cores for every method")
-    add("--limit", type=float, default=600.0, help="seconds for one worker, all told")
+    add("--limit", type=float, default=600.0, help="seconds for one worker in all")
     add("--fresh", action="store_true", help="measure again what is already in the results")
     return parser.parse_args()
 

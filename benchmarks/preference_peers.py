@@ -8,8 +8,7 @@ Every method learns from the same pairs and is asked for 5000 new answers about 
 the same items (a tenth of them seen before at 100 items, a hundredth at 800), in a process of
 its own, one core for everybody, methods in turn and seed after seed. Each peer has an
 environment under ``benchmarks/.envs``, made the first time (1.5 GB for both). Seconds are the
-processor's. Rows go to ``results/preference_peers.jsonl`` as they are done, tables to stdout,
-talk to stderr.
+processor's. Rows are kept as they are done, tables go to stdout, progress to stderr.
 
 Two kinds of utilities. *effects*: a smooth function of five features plus an effect of each
 item's own, of half its spread. *features*: the smooth function alone, which is the model of
@@ -20,20 +19,17 @@ asked about these.
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
-import tempfile
+from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from peers import Method, hold_to, say, warn_if_busy
+from bench import benchmark, compute, rows
+from peers import Method, hold_to, warn_if_busy, worked
 from scipy.special import log_ndtr
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "preference_peers.jsonl"
+from ordinality import experiments
+
 BOTORCH = (
     "botorch==0.18.1",
     "torch==2.13.0",  # the version whose build for processors alone is at hand here
@@ -52,7 +48,6 @@ KINDS = {"effects": 0.5, "features": 0.0}  # spread of the items' own effects
 SEEDS = {100: 7, 400: 6, 800: 4}  # items: draws; five pairs for each item
 BLIND = ("ordinality-plain", "choix-ep", "choix-opt")  # without features
 MOST = 400  # items that they are given
-KEY = ("method", "version", "kind", "n", "seed")
 
 
 class Problem(NamedTuple):
@@ -62,8 +57,13 @@ class Problem(NamedTuple):
     floor: float  # mean negative log likelihood of somebody who knows the utilities
 
 
-def drawn(n: int, kind: str, seed: int, noise: float = 0.3) -> Problem:
-    """Items in a cube, a draw of a Gaussian process, and noisy answers to random pairs."""
+def drawn(name: str, number: int, noise: float = 0.3) -> Problem:
+    """Items in a cube, a draw of a Gaussian process, and noisy answers to random pairs.
+
+    The name is such as "effects, 100 items"; seeds are counted from 0.
+    """
+    kind, size = name.split(", ")
+    n, seed = int(size.split()[0]), number - 1
     rng = np.random.default_rng([seed, n])
     X = rng.uniform(size=(n, 5))
     away = np.sum((X[:, None] - X) ** 2, axis=2)
@@ -83,51 +83,30 @@ def drawn(n: int, kind: str, seed: int, noise: float = 0.3) -> Problem:
     return Problem(X, pairs, test, float(floor))
 
 
-def stored() -> dict[tuple, dict]:
-    """The last row of each key."""
-    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
-    return {tuple(row[k] for k in KEY): row for row in map(json.loads, lines)}
+def measured(problem: Problem, seed: int, name: str, limit: float, version: str) -> dict:
+    """What a worker reports; a failure and a worker over its time are tried again next time."""
+    return {"floor": problem.floor} | worked(METHODS[name], name, problem, limit)
 
 
-def measure(key: tuple, limit: float) -> None:
-    """Run a worker and keep what it reports; a failure is told and left for the next time."""
-    row = dict(zip(KEY, key, strict=True))
-    say("{method} {version}, {kind}, {n} items, seed {seed} ...".format(**row), end=" ")
-    problem, method = drawn(row["n"], row["kind"], row["seed"]), METHODS[row["method"]]
-    try:
-        row |= {"floor": problem.floor} | run(method, row["method"], problem, limit)
-    except subprocess.TimeoutExpired:
-        say(f"over {limit:g} s")
-        return
-    except subprocess.CalledProcessError as failure:
-        say("failed:\n" + "\n".join(failure.stderr.splitlines()[-5:]))
-        return
-    say(f"{row['again']:.3f} s, {row['nlpl']:.4f}")
-    with RESULTS.open("a") as file:
-        file.write(json.dumps(row) + "\n")
+def spec(limit: float):
+    return benchmark(
+        "preference_peers", "PreferenceGP beside the models of others",
+        sets=tuple(f"{kind}, {n} items" for n, kind in product(SEEDS, KINDS)),
+        partitions=max(SEEDS.values()), problem=drawn, metrics=("first", "again", "nlpl"),
+        methods=tuple(
+            experiments.Method(name, name, partial(measured, name=name, limit=limit),
+                               {"version": METHODS[name].version})
+            for name in METHODS
+        ),
+    )  # fmt: skip
 
 
-def run(method: Method, name: str, problem: Problem, limit: float) -> dict:
-    """What the method's worker reports of a problem."""
-    env, python = dict(os.environ), method.python()
-    if method.packages:
-        env.pop("PYTHONPATH", None)  # theirs is a world of its own
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder, "problem.npz"), Path(folder, "result.json")
-        np.savez(source, **problem._asdict())
-        subprocess.run(
-            [python, HERE / method.worker, name, source, target],
-            check=True, timeout=limit, env=env, capture_output=True, text=True,
-        )  # fmt: skip
-        return json.loads(target.read_text())
-
-
-def table(kind: str, n: int, rows: dict[tuple, dict]) -> list[str]:
+def table(kind: str, n: int, rows: list[dict]) -> list[str]:
     """Lines of one kind and size: every method beside ours on the seeds that both have."""
     found: dict[str, dict[int, dict]] = {}
-    for row in rows.values():
-        if (row["kind"], row["n"]) == (kind, n):
-            found.setdefault(row["method"], {})[row["seed"]] = row
+    for row in rows:
+        if row["set"] == f"{kind}, {n} items":
+            found.setdefault(row["method"], {})[row["partition"]] = row
     ours, lines = found.get("ordinality", {}), []
     for name in METHODS:
         both = sorted(found.get(name, {}).keys() & ours.keys())
@@ -164,24 +143,26 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="measure again what is stored")
     parser.add_argument("--table", action="store_true", help="only print what is stored")
     args = parser.parse_args()
+    chosen = spec(args.limit)
     if not args.table:
         hold_to(1)
         warn_if_busy()
-        done = {} if args.fresh else stored()
         for n, kind in product(args.sizes, args.kinds):
-            for seed, name in product(range(SEEDS[n]), args.only.split(",")):
-                key = (name, METHODS[name].version, kind, n, seed)
-                unfit = name in BLIND and (kind == "features" or n > MOST)
-                if not unfit and key not in done:
-                    measure(key, args.limit)
+            names = [
+                name for name in args.only.split(",")
+                if name not in BLIND or (kind != "features" and n <= MOST)
+            ]  # fmt: skip
+            seeds = range(1, SEEDS[n] + 1)
+            cells = chosen.cells([f"{kind}, {n} items"], names, seeds)
+            compute(chosen, cells, retry=True, fresh=args.fresh)
     print(
         "| utilities | items / pairs | method | seeds | first fit, s | later fits, s "
         "| times ours | NLPL | above ours |"
     )
     print("|---|---|---|--:|--:|--:|--:|--:|--:|")
-    rows = stored()
+    found = rows(chosen)
     for kind, n in product(args.kinds, args.sizes):
-        print("\n".join(table(kind, n, rows)))
+        print("\n".join(table(kind, n, found)))
 
 
 if __name__ == "__main__":

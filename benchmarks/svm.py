@@ -6,8 +6,8 @@
 `theirs`: the C of Chu and Keerthi as it ships in the `SVOR` of skordinal (an environment of its
 own is made under benchmarks/.envs the first time), the same problem to the same tolerance, each
 fit in a process of its own, ours and theirs in turn. `growth`: cost against rows, drawn to
-results/svm.svg. `memory`: 20,000 rows. One core for everybody. Fits go to results/svm.jsonl as
-they are done, tables to stdout, talk to stderr.
+results/svm.svg. `memory`: 20,000 rows. One core for everybody. Fits are kept as they are done;
+tables go to stdout, progress to stderr.
 """
 
 from __future__ import annotations
@@ -28,12 +28,16 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two on one core would wait
 import numpy as np
 
 HERE = Path(__file__).parent
-RESULTS, PLOT = HERE / "results" / "svm.jsonl", HERE / "results" / "svm.svg"
+PLOT = HERE / "results" / "svm.svg"
 PACKAGES = ("skordinal==0.2.0",)
 TOLERANCE, GAMMA, LEVELS = 1e-3, 0.1, 5
 RIDGE = 1e-3  # what their program adds to the diagonal of the kernel while it trains
 CONSTRAINTS, PRICES = ("implicit", "explicit"), (1.0, 10.0)
-KEY = ("part", "who", "constraints", "C", "n")
+ROWS = {
+    "theirs": [1000, 2000, 4000],
+    "growth": [500, 1000, 2000, 4000, 8000],
+    "memory": [20_000],
+}
 
 
 def problem(n: int, d: int = 10) -> tuple[np.ndarray, np.ndarray]:
@@ -119,50 +123,59 @@ def work(who: str, options: str, target: str) -> None:
 # ---------------------------------------------------------------- measuring
 
 
-def measure(part: str, who: str, constraints: str, C: float, n: int) -> None:
-    """Run a worker by the Python it needs, and keep what it reports."""
-    from peers import Method, say
+def measured(n: int, seed: int, who: str, **options) -> dict:
+    """Run a worker by the Python it needs; what it reports."""
+    from peers import Method
 
-    options = {"constraints": constraints, "C": C, "n": n}
     python = Method("", PACKAGES if who == "theirs" else ()).python()
-    say(f"{part}: {who} {options} ...", end=" ")
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder, "row.json")
-        command = [python, __file__, "--work", who, json.dumps(options), target]
-        subprocess.run(command, check=True)
-        row = {"part": part, "who": who, **options, **json.loads(target.read_text())}
-    say(f"{row['seconds']:.3f} s, {row['processor']:.3f} s of processor")
-    with RESULTS.open("a") as file:
-        file.write(json.dumps(row) + "\n")
+        given = json.dumps({**options, "n": n})
+        subprocess.run([python, __file__, "--work", who, given, target], check=True)
+        # A row has seconds of its own, of the process that waits.
+        found = json.loads(target.read_text())
+        return {"clock": found.pop("seconds"), **found}
 
 
-def rows(*key) -> list[dict]:
-    """What was measured, of a part or more closely."""
-    kept = map(json.loads, RESULTS.read_text().splitlines()) if RESULTS.exists() else ()
-    return [row for row in kept if all(row[k] == v for k, v in zip(KEY, key, strict=False))]
+def spec(part: str):
+    """A part: each of its fits several times, in turn."""
+    from bench import benchmark
+
+    from ordinality.experiments import Method
+
+    whose = ("theirs", "ours") if part == "theirs" else ("ours",)
+    return benchmark(
+        f"svm_{part}", f"Support vector machines: {part}",
+        sets=tuple(map(str, ROWS[part])), partitions=1 if part == "memory" else 3,
+        problem=lambda name, turn: int(name), metrics=("processor",),
+        methods=tuple(
+            Method(f"{who}, {constraints}, C {C:g}", who, measured,
+                   {"who": who, "constraints": constraints, "C": C})
+            for constraints, C, who in product(CONSTRAINTS, PRICES, whose)
+        ),
+    )  # fmt: skip
 
 
-def median(what: str, *key) -> float:
-    return float(np.median([row[what] for row in rows(*key)]))
+def rows(part: str, **wanted) -> list[dict]:
+    """What was measured of a part, or more closely."""
+    import bench
+
+    found = bench.rows(spec(part))
+    return [row for row in found if all(row[k] == v for k, v in wanted.items())]
 
 
-def missing(times: int, *keys) -> None:
-    """Measure each of some fits so many times, in turn."""
-    for turn in range(times):
-        for key in keys:
-            if len(rows(*key)) <= turn:
-                measure(*key)
+def median(what: str, part: str, who: str, constraints: str, C: float, n: int) -> float:
+    fits = rows(part, who=who, constraints=constraints, C=C, set=str(n))
+    return float(np.median([row[what] for row in fits]))
 
 
 # ---------------------------------------------------------------- tables
 
 
 def theirs() -> None:
-    fits = product((1000, 2000, 4000), CONSTRAINTS, PRICES, ("theirs", "ours"))
-    missing(3, *(("theirs", who, constraints, C, n) for n, constraints, C, who in fits))
     print("| constraints | C | n | theirs, s | ours, s | ratio | our objective over theirs |")
     print("|---|--:|--:|--:|--:|--:|--:|")
-    for constraints, C, n in product(CONSTRAINTS, PRICES, (1000, 2000, 4000)):
+    for constraints, C, n in product(CONSTRAINTS, PRICES, ROWS["theirs"]):
         # Of processor: other people's work on the machine hardly changes it.
         other, own = (
             median("processor", "theirs", who, constraints, C, n) for who in ("theirs", "ours")
@@ -184,13 +197,12 @@ def growth() -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
-    grid = [500, 1000, 2000, 4000, 8000]
+    grid = ROWS["growth"]
     print("\n| constraints | C | cost grows as n to the | theirs |\n|---|--:|--:|--:|")
     for axis, constraints in zip(axes, CONSTRAINTS, strict=True):
         for C in PRICES:
-            missing(3, *(("growth", "ours", constraints, C, n) for n in grid))
             ours = line(axis, "growth", "ours", constraints, C, grid)
-            other = line(axis, "theirs", "theirs", constraints, C, [1000, 2000, 4000])
+            other = line(axis, "theirs", "theirs", constraints, C, ROWS["theirs"])
             print(f"| {constraints} | {C:g} | {ours:.2f} | {other:.2f} |", flush=True)
         axis.set_title(f"{constraints} constraints, 10 inputs, 5 levels")
         axis.set_xlabel("rows")
@@ -211,13 +223,11 @@ def line(axis, part: str, who: str, constraints: str, C: float, grid: list[int])
 
 
 def memory() -> None:
-    for C in PRICES:
-        missing(1, *(("memory", "ours", constraints, C, 20_000) for constraints in CONSTRAINTS))
     print("\n| 20,000 rows | C | s | steps | converged | support rows | peak, GB |")
     print("|---|--:|--:|--:|---|--:|--:|")
     for row in rows("memory"):
         print(
-            f"| {row['constraints']} | {row['C']:g} | {row['seconds']:.1f} | {row['steps']} | "
+            f"| {row['constraints']} | {row['C']:g} | {row['clock']:.1f} | {row['steps']} | "
             f"{row['converged']} | {row['support']} | {row['peak_gb']:.2f} |"
         )
 
@@ -229,18 +239,20 @@ def main() -> None:
     if sys.argv[1:2] == ["--work"]:
         work(*sys.argv[2:])
         return
+    from bench import compute
     from peers import hold_to, warn_if_busy
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS))
-    parser.add_argument("--fresh", action="store_true", help="forget what was measured")
+    parser.add_argument("--fresh", action="store_true", help="measure again what is stored")
+    parser.add_argument("--table", action="store_true", help="only print what is stored")
     args = parser.parse_args()
-    if args.fresh:
-        kept = [row for row in rows() if row["part"] not in args.only]
-        RESULTS.write_text("".join(json.dumps(row) + "\n" for row in kept))
-    hold_to(1)
-    warn_if_busy()
+    if not args.table:
+        hold_to(1)
+        warn_if_busy()
     for part in args.only:
+        if not args.table:
+            compute(spec(part), retry=True, fresh=args.fresh)
         PARTS[part]()
 
 

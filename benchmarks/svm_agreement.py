@@ -6,8 +6,8 @@ ERA, ESL and balance-scale on the published hold-outs of the ORCA review, inputs
 the training rows, a few prices and kernel widths, tolerance 1e-3. Their program (`SVOR` of
 skordinal, in an environment of its own) adds 0.001 to the diagonal of the kernel while it
 trains, which is no part of the machine and matters when C is large; so ours is trained without
-it, and once more with it, and objectives are compared on the same problem. A line per fit goes
-to results/svm_agreement.jsonl and is not computed twice. Table to stdout, talk to stderr.
+it, and once more with it, and objectives are compared on the same problem. A row per fit is
+kept and not computed twice. Table to stdout, progress to stderr.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -27,13 +26,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results" / "svm_agreement.jsonl"
 PACKAGES = ("skordinal==0.2.0",)
 SETS, CONSTRAINTS = ("era", "esl", "balance_scale"), ("implicit", "explicit")
 PRICES, WIDTHS = (0.1, 1.0, 10.0), (0.1, 1.0)
 TOLERANCE, RIDGE = 1e-3, 1e-3
-KEY = ("set", "partition", "constraints", "C", "gamma")
 
 
 @cache
@@ -82,13 +78,13 @@ def theirs(X, y, Z, **options) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             return file["beta"], file["thresholds"], file["ranks"]
 
 
-def compared(name: str, number: int, constraints: str, C: float, gamma: float) -> dict:
+def compared(problem: tuple, seed: int, constraints: str, C: float, gamma: float) -> dict:
     """Rows predicted differently, and objectives of both fits on the same problem."""
     from ordinality.svm.kernel_rows import KernelRows
     from ordinality.svm.solver import solve
     from ordinality.svm.terms import FORMULATIONS
 
-    X, y, Z = partition(name, number)
+    X, y, Z = problem
     beta, thresholds, ranks = theirs(X, y, Z, constraints=constraints, C=C, gamma=gamma)
     terms = FORMULATIONS[constraints](y, int(y.max()) + 1, np.full(len(y), C))
     K, across = gaussian(X, X, gamma), gaussian(Z, X, gamma)
@@ -99,12 +95,12 @@ def compared(name: str, number: int, constraints: str, C: float, gamma: float) -
         f = across @ found.beta
         ours = (f[:, None] > found.thresholds).sum(axis=1)
         away = np.abs(f[ours != ranks, None] - found.thresholds).min(axis=1)
-        row[kind] = {
-            "differ": int(np.count_nonzero(ours != ranks)),
-            "away": float(np.max(away, initial=0.0)),
-            "gap": found.gap,
-            "ours": found.primal,
-            "theirs": primal(terms, matrix, beta, thresholds),
+        row |= {
+            f"{kind}_differ": int(np.count_nonzero(ours != ranks)),
+            f"{kind}_away": float(np.max(away, initial=0.0)),
+            f"{kind}_gap": found.gap,
+            f"{kind}_ours": found.primal,
+            f"{kind}_theirs": primal(terms, matrix, beta, thresholds),
         }
     return row
 
@@ -118,16 +114,20 @@ def primal(terms, K, beta, thresholds) -> float:
 # ---------------------------------------------------------------- table
 
 
-def keys(partitions: int) -> Iterator[tuple]:
-    numbers = range(1, partitions + 1)
-    for number, name, C, gamma in product(numbers, SETS, PRICES, WIDTHS):
-        for constraints in CONSTRAINTS:
-            yield name, number, constraints, C, gamma
+def spec(partitions: int):
+    from bench import benchmark
 
+    from ordinality.experiments import Method
 
-def finished() -> dict[tuple, dict]:
-    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
-    return {tuple(row[k] for k in KEY): row for row in map(json.loads, lines)}
+    return benchmark(
+        "svm_agreement", "Support vector machines beside Chu and Keerthi's program",
+        sets=SETS, partitions=partitions, problem=partition, metrics=("rows",),
+        methods=tuple(
+            Method(f"{constraints}, C {C:g}, gamma {gamma:g}", constraints, compared,
+                   {"constraints": constraints, "C": C, "gamma": gamma})
+            for C, gamma, constraints in product(PRICES, WIDTHS, CONSTRAINTS)
+        ),
+    )  # fmt: skip
 
 
 def table(rows: list[dict]) -> None:
@@ -140,11 +140,11 @@ def table(rows: list[dict]) -> None:
         fits = [r for r in rows if (r["set"], r["constraints"]) == (name, constraints)]
         total = sum(r["rows"] for r in fits)
         plain, ridge = (
-            1 - sum(r[k]["differ"] for r in fits) / total for k in ("plain", "ridge")
+            1 - sum(r[f"{k}_differ"] for r in fits) / total for k in ("plain", "ridge")
         )
-        away = max(r["ridge"]["away"] for r in fits)
+        away = max(r["ridge_away"] for r in fits)
         # Relative to the better of the two.
-        excess = np.array([r["ridge"]["ours"] / r["ridge"]["theirs"] - 1 for r in fits])
+        excess = np.array([r["ridge_ours"] / r["ridge_theirs"] - 1 for r in fits])
         print(
             f"| {name} | {constraints} | {len(fits)} | {total} | {plain:.2%} | {ridge:.2%} | "
             f"{away:.1e} | {np.count_nonzero(excess > 0)} | {max(excess.max(), 0):.0e} | "
@@ -156,20 +156,14 @@ def main() -> None:
     if sys.argv[1:2] == ["--work"]:
         work(*sys.argv[2:])
         return
-    from peers import say
+    from bench import compute, rows
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--partitions", type=int, default=3, help="of 30")
     args = parser.parse_args()
-    done, rows = finished(), []
-    for key in keys(args.partitions):
-        if key not in done:
-            done[key] = dict(zip(KEY, key, strict=True)) | compared(*key)
-            say(f"{key}: {done[key]['plain']['differ']} of {done[key]['rows']} rows differ")
-            with RESULTS.open("a") as file:
-                file.write(json.dumps(done[key]) + "\n")
-        rows.append(done[key])
-    table(rows)
+    wanted = spec(args.partitions)
+    compute(wanted)
+    table(rows(wanted, wanted.cells()))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ordinality.estimators import (
         LabelRankingGP,
         LabelRankingSVM,
+        LabelRankingSVMCV,
         LeastSquaresOrdinalGP,
         LowRankImputer,
         OrdinalBoost,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         OrdinalSVMCV,
         PreferenceGP,
         PreferenceSVM,
+        PreferenceSVMCV,
         RankBoost,
         RoundedRegressor,
     )
@@ -41,6 +43,7 @@ __version__ = "0.1.0"
 __all__ = [
     "LabelRankingGP",
     "LabelRankingSVM",
+    "LabelRankingSVMCV",
     "LeastSquaresOrdinalGP",
     "LowRankImputer",
     "OrdinalBoost",
@@ -49,6 +52,7 @@ __all__ = [
     "OrdinalSVMCV",
     "PreferenceGP",
     "PreferenceSVM",
+    "PreferenceSVMCV",
     "RankBoost",
     "RoundedRegressor",
     "__version__",

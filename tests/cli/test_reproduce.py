@@ -1,12 +1,12 @@
 """``ordinality reproduce`` lists, computes, resumes, reports and refuses."""
 
+import gzip
 import json
 from pathlib import Path
 
 import pytest
 
-from ordinality.experiments import papers
-from ordinality.experiments import run as runs
+from ordinality.experiments import cells, papers
 from ordinality.experiments.result_rows import Store
 from ordinality.experiments.spec import Method
 
@@ -108,7 +108,7 @@ def test_ctrl_c_says_how_to_continue(run, folder, monkeypatch):
         return mapper
 
     with monkeypatch.context() as patched:
-        patched.setattr(runs, "processes", interrupted)
+        patched.setattr(cells, "processes", interrupted)
         stopped = run("reproduce", "tiny/table-1", "--results", folder)
     assert stopped.exit_code == 130
     assert "Stopped after 1 of 8 cells; continue with the same command." in stopped.stderr
@@ -188,15 +188,34 @@ def test_the_page_of_results_is_what_the_rows_give(run, tmp_path):
     )
 
 
-def test_the_committed_rows_are_small_and_complete():
-    files = sorted((ROOT / "results").glob("*.jsonl"))
-    assert sum(path.stat().st_size for path in files) < 4e6
+def test_the_committed_rows_are_packed_small_and_whole(tmp_path):
+    files = sorted((ROOT / "results").glob("*.jsonl*"))
+    assert {path.suffix for path in files} == {".gz"}, (
+        "ordinality reproduce --pack --results results"
+    )
+    assert sum(path.stat().st_size for path in files) < 1e6
     for path in files:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        rows = Store(path).rows()
-        assert len(rows) == len(lines)
-        assert {row["experiment"] for row in rows.values()} == {path.stem}
-        assert all(row["metrics"] == runs.rounded(row["metrics"]) for row in rows.values())
+        store = Store(path.with_suffix(""))
+        rows = store.rows()
+        assert not store.problems
+        lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+        assert [json.dumps(row, ensure_ascii=False) for row in rows.values()] == lines
+        assert list(rows) == sorted(rows)
+        assert {row["experiment"] for row in rows.values()} == {path.name.split(".")[0]}
+        assert all(row["metrics"] == cells.rounded(row["metrics"]) for row in rows.values())
+
+
+def test_rows_are_packed_on_request_and_read_as_before(run, folder):
+    run("reproduce", "tiny/table-1", "--results", folder)
+    before = run("reproduce", "tiny/table-1", "--results", folder, "--show").stdout
+    packed = run("reproduce", "--pack", "--results", folder)
+    assert packed.exit_code == 0
+    assert packed.stderr == f"8 rows are in {folder / 'tiny.jsonl.gz'}\n"
+    assert [path.name for path in folder.iterdir()] == ["tiny.jsonl.gz"]
+    again = run("reproduce", "tiny/table-1", "--results", folder)
+    assert "All 8 cells are already computed" in again.stderr
+    assert again.stdout == before
+    assert run("reproduce", "--pack", "--results", folder).stderr == ""  # nothing to do
 
 
 def test_an_invalid_line_is_a_warning_and_its_cell_is_computed_again(run, folder):

@@ -34,7 +34,10 @@ VARIANTS = [
 
 # Their X is no table of features: scikit-learn's checks would feed them rows of random numbers
 # where they want numbers of items. Checks that fit nothing hold for them as for all.
-OF_PAIRS = {"LabelRankingGP", "LabelRankingSVM", "PreferenceGP", "PreferenceSVM"}
+OF_PAIRS = {
+    "LabelRankingGP", "LabelRankingSVM", "LabelRankingSVMCV", "PreferenceGP", "PreferenceSVM",
+    "PreferenceSVMCV",
+}  # fmt: skip
 DATALESS = {
     "check_estimator_cloneable",
     "check_estimator_repr",

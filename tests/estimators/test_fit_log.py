@@ -13,6 +13,7 @@ from sklearn.base import clone
 from ordinality import (
     LabelRankingGP,
     LabelRankingSVM,
+    LabelRankingSVMCV,
     LeastSquaresOrdinalGP,
     LowRankImputer,
     OrdinalBoost,
@@ -21,6 +22,7 @@ from ordinality import (
     OrdinalSVMCV,
     PreferenceGP,
     PreferenceSVM,
+    PreferenceSVMCV,
     RankBoost,
 )
 from ordinality.estimators import fit_log
@@ -59,6 +61,14 @@ CASES = {
     ),
     "LabelRankingSVM": (
         LabelRankingSVM(), (X, RANKS), "comparisons, .* support vectors", "violation",
+    ),
+    "PreferenceSVMCV": (
+        PreferenceSVMCV(X, cv=2, log_C=(0, 1), log_kappa=(0, 0), fine_steps=0), (PAIRS,),
+        "search: 4 fits, C ", r"search: fit 2 of 4, about \d+\.\d s left",
+    ),
+    "LabelRankingSVMCV": (
+        LabelRankingSVMCV(cv=2, log_C=(0, 1), log_kappa=(0, 0), fine_steps=0), (X, RANKS),
+        "search: 4 fits, C ", r"search: fit 2 of 4, about \d+\.\d s left",
     ),
     "LowRankImputer": (
         LowRankImputer(1), (HOLED,), r"\d+ iterations: objective", "iteration 2: objective",

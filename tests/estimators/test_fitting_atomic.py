@@ -20,6 +20,7 @@ import ordinality
 from ordinality import (
     LabelRankingGP,
     LabelRankingSVM,
+    LabelRankingSVMCV,
     LeastSquaresOrdinalGP,
     LowRankImputer,
     OrdinalBoost,
@@ -28,6 +29,7 @@ from ordinality import (
     OrdinalSVMCV,
     PreferenceGP,
     PreferenceSVM,
+    PreferenceSVMCV,
     RankBoost,
     RoundedRegressor,
 )
@@ -79,8 +81,16 @@ ESTIMATORS = {
     "RoundedRegressor": (RoundedRegressor(BayesianRidge()), rows),
     "PreferenceGP": (PreferenceGP(8, max_evaluations=6), pairs),
     "PreferenceSVM": (PreferenceSVM(np.arange(8.0)[:, None]), pairs),
+    "PreferenceSVMCV": (
+        PreferenceSVMCV(
+            np.arange(8.0)[:, None], cv=2, log_C=(0, 1), log_kappa=(0, 0), fine_steps=0
+        ), pairs,
+    ),
     "LabelRankingGP": (LabelRankingGP(max_evaluations=6), rankings),
     "LabelRankingSVM": (LabelRankingSVM(), rankings),
+    "LabelRankingSVMCV": (
+        LabelRankingSVMCV(cv=2, log_C=(0, 1), log_kappa=(0, 0), fine_steps=0), rankings,
+    ),
     "LowRankImputer": (LowRankImputer(1, max_iter=30, tol=1e-2), holed),
     "Frequencies": (Frequencies([0, 1, 2]), rows),
 }  # fmt: skip

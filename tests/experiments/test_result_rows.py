@@ -1,5 +1,6 @@
 """A store gives every row that can be read, and reports every line that cannot."""
 
+import gzip
 import json
 import re
 
@@ -85,3 +86,97 @@ def test_a_row_that_could_not_be_read_again_is_not_written(store):
     with store.writing() as append, pytest.raises(ValueError, match="metric x is"):
         append(row_of(1, metrics={"x": "low"}))
     assert store.path.read_bytes() == b""
+
+
+# ------------------------------------------------------------------------------ packing
+
+
+def fill(store, *partitions, **more):
+    with store.writing() as append:
+        for partition in partitions:
+            append(row_of(partition, **more))
+
+
+def partitions(store):
+    return [row["partition"] for row in store.rows().values()]
+
+
+def test_packed_rows_and_those_appended_since_are_one_store(store):
+    fill(store, 1, 2)
+    before = store.rows()
+    assert store.pack() == 2
+    assert store.rows() == before
+    assert not store.path.exists()
+    fill(store, 3)
+    fill(store, 2, metrics={"x": 9})  # computed again: the later row is taken
+    assert [row["metrics"]["x"] for row in store.rows().values()] == [1, 9, 3]
+    assert store.pack() == 3
+    assert [row["metrics"]["x"] for row in store.rows().values()] == [1, 9, 3]
+
+
+def test_equal_rows_give_equal_bytes_in_whatever_order_they_were_computed(tmp_path):
+    one, two = Store(tmp_path / "a" / "one.jsonl"), Store(tmp_path / "two.jsonl")
+    fill(one, 3, 1, 2)
+    fill(two, 1)
+    two.pack()
+    fill(two, 2, 3)
+    one.pack(), two.pack()
+    assert one.packed.read_bytes() == two.packed.read_bytes()
+    again = one.packed.read_bytes()
+    one.pack()
+    assert one.packed.read_bytes() == again
+    assert again[3:8] == bytes(5)  # no flags (so no name) and no time in the header
+
+
+def test_packing_that_was_killed_loses_nothing(store):
+    fill(store, 1, 2)
+    plain = store.path.read_bytes()
+    store.pack()
+    packed = store.packed.read_bytes()
+    store.path.write_bytes(plain + b'{"experiment": "e", "se')  # as before the plain file went
+    assert partitions(store) == [1, 2]
+    assert store.problems == []
+    store.pack()
+    assert store.packed.read_bytes() == packed
+
+
+def test_a_file_with_an_odd_line_is_read_and_not_packed(store):
+    fill(store, 1)
+    store.path.write_bytes(store.path.read_bytes() + b"odd\n" + b"{}\n")
+    content = store.path.read_bytes()
+    with pytest.raises(ValueError, match=r"line 2: .* Remove what is not a row .*\(2 in all\)"):
+        store.pack()
+    assert store.path.read_bytes() == content
+    assert not store.packed.exists()
+    store.packed.write_bytes(gzip.compress(content))
+    store.path.unlink()
+    assert partitions(store) == [1]
+    assert store.problems[0].startswith(f"{store.packed}, line 2:")
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-20], lambda b: b[:30] + b"x" * 40 + b[70:]])
+def test_a_damaged_compressed_file_is_reported_and_never_replaced(store, damage):
+    fill(store, *range(1, 30))
+    store.pack()
+    store.packed.write_bytes(broken := damage(store.packed.read_bytes()))
+    fill(store, 99)
+    assert 99 in partitions(store)
+    assert any("is truncated or corrupt" in problem for problem in store.problems)
+    with pytest.raises(ValueError, match="Remove what is not a row"):
+        store.pack()
+    assert store.packed.read_bytes() == broken
+
+
+def test_nothing_is_packed_while_another_run_writes(store):
+    fill(store, 1)
+    with store.writing() as append:
+        append(row_of(2))
+        with pytest.raises(ValueError, match="another run is writing"):
+            Store(store.path).pack()
+    assert partitions(store) == [1, 2]
+
+
+def test_a_store_without_rows_is_packed_into_nothing(store):
+    assert store.pack() == 0
+    assert not store.path.exists()
+    assert not store.packed.exists()

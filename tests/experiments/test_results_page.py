@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ordinality.experiments import results_page
+from ordinality.experiments.cells import run
 from ordinality.experiments.figures import draw
 from ordinality.experiments.papers import get, published
 from ordinality.experiments.result_rows import Store
@@ -21,7 +22,6 @@ from ordinality.experiments.results_page import (
     table,
     verdict,
 )
-from ordinality.experiments.run import run
 from ordinality.experiments.spec import Marks, Method, Metric, Published
 
 from . import tiny
@@ -298,11 +298,11 @@ def test_the_page_sets_what_the_papers_say_about_time_beside_our_seconds():
         for name in spec.sets
         for k in range(1, 21)
     }
-    ours = {(line[2], line[3]): line[4] for line in published.lines(rows)}
+    ours = {(line[2], line[3]): line[4] for line in published.times(rows)}
     assert ours["documents, 100 to 1000 pairs", "CC-SVM"] == "1.00 s to 100 s, power 2.0"
     assert ours["documents, 100 to 1000 pairs", "GP, weak prior"].endswith("power 1.0")
     assert ours["house 16h", "SVM-EXC"] == "missing"
-    page = results_page.page([], published.lines(rows))
+    page = results_page.page([], published.times(rows))
     assert page.count("about an hour") == 1
     assert "more than four days. | house 16h | SVM-EXC | missing |" in page
 

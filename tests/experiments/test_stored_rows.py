@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from ordinality.experiments import papers
+from ordinality.experiments.cells import recompute, run, same, versions
 from ordinality.experiments.result_rows import Store
 from ordinality.experiments.results_page import entries
-from ordinality.experiments.run import recompute, run, same, versions
 
 RESULTS = Path(__file__).parents[2] / "results"
-EXPERIMENTS = sorted(path.stem for path in RESULTS.glob("*.jsonl"))
+EXPERIMENTS = sorted(path.name.split(".")[0] for path in RESULTS.glob("*.jsonl.gz"))
 # Relevances of genes and ratings of films take longer to prepare than the cells to compute.
 SLOW_TO_READ = {"genes", "tissue", "stars"}
 CHEAP = 2.0  # seconds of a row that is computed again here
@@ -46,7 +46,7 @@ def test_stored_rows_drawn_at_random_are_computed_again(experiment, data_dir):
     store = Store(RESULTS / f"{experiment}.jsonl")
     rows = store.rows()
     # Other rows when the stored ones change, the same as long as they do not.
-    seed = int(hashlib.sha256(store.path.read_bytes()).hexdigest(), 16)
+    seed = int(hashlib.sha256(store.packed.read_bytes()).hexdigest(), 16)
     spec = specs_of(experiment)[seed % len(specs_of(experiment))]
     cheap = [cell for cell in every_cell(spec) if cell.key in rows and is_cheap(rows[cell.key])]
     if not cheap:

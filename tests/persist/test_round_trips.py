@@ -16,6 +16,7 @@ from ordinality import estimators, persist
 from ordinality.estimators import (
     LabelRankingGP,
     LabelRankingSVM,
+    LabelRankingSVMCV,
     LeastSquaresOrdinalGP,
     LowRankImputer,
     OrdinalBoost,
@@ -24,6 +25,7 @@ from ordinality.estimators import (
     OrdinalSVMCV,
     PreferenceGP,
     PreferenceSVM,
+    PreferenceSVMCV,
     RankBoost,
     RoundedRegressor,
 )
@@ -119,6 +121,7 @@ def ranked(model):
     return [model.predict(X), model.scores(X)]
 
 
+SEARCH = {"log_C": (0, 1), "log_kappa": (-1, 0), "fine_steps": 0, "cv": 2}
 OTHERS = {
     "gram": (OrdinalGP("precomputed"), (gram, y), lambda m: said(m, gram)),
     "kernel of a gram": (OrdinalGP(Precomputed()), (gram, y), lambda m: said(m, gram)),
@@ -133,6 +136,8 @@ OTHERS = {
     "label ranking": (LabelRankingGP(), (X, orders), ranked),
     "classes": (LabelRankingGP(graph="multiclass"), (X, words), ranked),
     "label machine": (LabelRankingSVM(), (X, orders), ranked),
+    "preference search": (PreferenceSVMCV(X, **SEARCH), (pairs, answers), judged),
+    "label search": (LabelRankingSVMCV(**SEARCH), (X, orders), ranked),
 }
 
 

@@ -17,7 +17,7 @@ from .paths import check_output, may_write
 
 if TYPE_CHECKING:
     from ordinality.experiments.result_rows import Store
-    from ordinality.experiments.results_page import Table
+    from ordinality.experiments.results_page import ResultTable
     from ordinality.experiments.spec import Cell, Spec
 
 __all__ = ["Numbers", "reproduce"]
@@ -96,6 +96,7 @@ class Numbers(click.ParamType):
 @click.option("--out", metavar="FILE", help="Write the report here instead of printing it.")
 @click.option("--figure", metavar="FILE", help="Draw the figure, as .svg or .png.")
 @click.option("--page", metavar="FILE.md", help="Write the reports of all experiments.")
+@click.option("--pack", is_flag=True, help="Compress the rows that are kept.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 def reproduce(
     name: str | None,
@@ -113,6 +114,7 @@ def reproduce(
     out: str | None,
     figure: str | None,
     page: str | None,
+    pack: bool,
     force: bool,
 ) -> None:
     """Compute a table or figure of a paper and compare it with the published one.
@@ -126,6 +128,8 @@ def reproduce(
     check_output(out, (SUFFIXES[kind],), force)
     check_output(figure, (".svg", ".png"), force)
     home = Path(folder) if folder else _default_folder()
+    if pack:
+        return _pack(home)
     if name is None or listing:
         return _write_page(page, home) if page else _list(home, kind)
     from ordinality.experiments.papers import get
@@ -171,7 +175,7 @@ def _default_folder() -> Path:
 
 def _compute(spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool) -> None:
     """Compute the missing cells, with progress; after Ctrl-C say how many are done."""
-    from ordinality.experiments.run import run, todo
+    from ordinality.experiments.cells import run, todo
 
     waiting = todo(cells, store, retry=retry)
     if not cells:
@@ -185,7 +189,7 @@ def _compute(spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool
     failures: list[str] = []
     done = 0
 
-    def told(count: int, total: int, row: Any) -> None:
+    def report(count: int, total: int, row: Any) -> None:
         nonlocal done
         done = count
         tick(f"{count} of {total} cells done", count / total)
@@ -198,7 +202,7 @@ def _compute(spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool
 
     try:
         with progress(spec.name) as tick:
-            run(spec, store, cells=cells, jobs=jobs, progress=told, retry=retry)
+            run(spec, store, cells=cells, jobs=jobs, progress=report, retry=retry)
     except KeyboardInterrupt:
         say([f"Stopped after {done} of {len(waiting)} cells; continue with the same command."])
         raise click.exceptions.Exit(INTERRUPTED) from None
@@ -208,7 +212,7 @@ def _compute(spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool
 
 def _check(spec: Spec, store: Store, cells: list[Cell] | None, count: int, jobs: int) -> None:
     """Recompute stored rows; differences are listed, and the exit code is then 1."""
-    from ordinality.experiments.run import processes, recompute, same
+    from ordinality.experiments.cells import processes, recompute, same
 
     with progress(spec.name) as tick:
         pairs = recompute(
@@ -225,6 +229,15 @@ def _check(spec: Spec, store: Store, cells: list[Cell] | None, count: int, jobs:
     click.echo(f"{len(pairs) - len(differ)} of {len(pairs)} rows are the same to six decimals.")
     if differ:
         raise click.exceptions.Exit(1)
+
+
+def _pack(home: Path) -> None:
+    """Compress every file of rows in the folder."""
+    from ordinality.experiments import Store
+
+    for path in sorted(home.glob("*.jsonl")):
+        store = Store(path)
+        say([f"{store.pack()} rows are in {store.packed}"])
 
 
 def _name_kernels(differ: list[tuple[Any, Any]]) -> None:
@@ -270,13 +283,13 @@ def _narrowed(spec: Spec, sets: list[str] | None, methods: list[str] | None) -> 
 # ---------------------------------------------------------------- reporting
 
 
-def _report(found: Table, kind: str, out: str | None) -> None:
+def _report(found: ResultTable, kind: str, out: str | None) -> None:
     from ordinality.experiments import results_page
 
     if kind == "text" and not out:
         _show(found)
         return
-    write: dict[str, Callable[[Table], str]] = {
+    write: dict[str, Callable[[ResultTable], str]] = {
         "text": _as_text,
         "markdown": results_page.markdown,
         "html": results_page.html,
@@ -289,7 +302,7 @@ def _report(found: Table, kind: str, out: str | None) -> None:
         show_text(text)
 
 
-def _show(found: Table) -> None:
+def _show(found: ResultTable) -> None:
     from rich.text import Text
 
     console = results()
@@ -310,15 +323,15 @@ def _show(found: Table) -> None:
         console.print(f"\n{note}")
 
 
-def _as_text(found: Table) -> str:
+def _as_text(found: ResultTable) -> str:
     return "\n".join("\t".join(line) for line in [found.titles, *found.lines, [found.verdict]])
 
 
 def _list(home: Path, kind: str) -> None:
     """Print every experiment with the number of cells that are computed."""
     from ordinality.experiments import papers
+    from ordinality.experiments.cells import todo
     from ordinality.experiments.result_rows import Store
-    from ordinality.experiments.run import todo
 
     found, problems = [], []
     for name in papers.names():
@@ -348,7 +361,7 @@ def _write_page(path: str, home: Path) -> None:
     stores = {spec.experiment: Store(home / f"{spec.experiment}.jsonl") for spec in every}
     rows = {key: row for store in stores.values() for key, row in store.rows().items()}
     _warn_of([problem for store in stores.values() for problem in store.problems])
-    page = results_page.page([table(spec, rows) for spec in every], published.lines(rows))
+    page = results_page.page([table(spec, rows) for spec in every], published.times(rows))
     _put(path, page.encode())
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .label_ranking_gp import LabelRankingGP
     from .label_ranking_svm import LabelRankingSVM
+    from .label_ranking_svm_cv import LabelRankingSVMCV
     from .least_squares_ordinal_gp import LeastSquaresOrdinalGP
     from .low_rank_imputer import LowRankImputer
     from .ordinal_boost import OrdinalBoost, RankBoost
@@ -16,11 +17,13 @@ if TYPE_CHECKING:
     from .ordinal_svm import OrdinalSVM, OrdinalSVMCV
     from .preference_gp import PreferenceGP
     from .preference_svm import PreferenceSVM
+    from .preference_svm_cv import PreferenceSVMCV
     from .rounded_regressor import RoundedRegressor
 
 __all__ = [
     "LabelRankingGP",
     "LabelRankingSVM",
+    "LabelRankingSVMCV",
     "LeastSquaresOrdinalGP",
     "LowRankImputer",
     "OrdinalBoost",
@@ -29,6 +32,7 @@ __all__ = [
     "OrdinalSVMCV",
     "PreferenceGP",
     "PreferenceSVM",
+    "PreferenceSVMCV",
     "RankBoost",
     "RoundedRegressor",
 ]
@@ -36,6 +40,7 @@ __all__ = [
 _HOMES = {
     "LabelRankingGP": "label_ranking_gp",
     "LabelRankingSVM": "label_ranking_svm",
+    "LabelRankingSVMCV": "label_ranking_svm_cv",
     "LeastSquaresOrdinalGP": "least_squares_ordinal_gp",
     "LowRankImputer": "low_rank_imputer",
     "OrdinalBoost": "ordinal_boost",
@@ -44,6 +49,7 @@ _HOMES = {
     "OrdinalSVMCV": "ordinal_svm",
     "PreferenceGP": "preference_gp",
     "PreferenceSVM": "preference_svm",
+    "PreferenceSVMCV": "preference_svm_cv",
     "RankBoost": "ordinal_boost",
     "RoundedRegressor": "rounded_regressor",
 }

@@ -5,7 +5,7 @@ errors: lower is better. Blocks that are independent (data sets, fresh samples) 
 ranks: `rank_sum`, as the papers do, `signed_rank`, `friedman` with
 `nemenyi_critical_difference` and `holm`, `bayesian_signed_rank`. Folds of one table share their
 training rows, and a test that takes them for independent finds differences where there are
-none; `corrected_t` widens the variance for it. `verdict` says the outcome in words.
+none; `corrected_t` widens the variance for it. `verdict` states the outcome in words.
 
 Demšar (2006), JMLR 7; Nadeau & Bengio (2003), Machine Learning 52; Benavoli, Corani, Demšar &
 Zaffalon (2017), JMLR 18.
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import factorial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -26,18 +26,14 @@ __all__ = [
     "Friedman",
     "Interval",
     "Outcome",
-    "Paired",
     "Practical",
     "bayesian_signed_rank",
     "corrected_t",
     "friedman",
     "holm",
-    "in_words",
     "listed",
     "nemenyi_critical_difference",
-    "p_in_words",
     "rank_sum",
-    "ranked_in_words",
     "signed_rank",
     "verdict",
 ]
@@ -90,13 +86,22 @@ def rank_sum(a: ArrayLike, b: ArrayLike) -> Outcome:
     The papers mark by it which methods are worse than the best on a set. The p-value is exact
     for small samples without ties, else from the normal approximation corrected for ties.
 
+    Parameters
+    ----------
+    a : array-like of shape (n,)
+        Scores of one method.
+    b : array-like of shape (m,)
+        Scores of the other.
+
     Returns
     -------
-    Outcome
-        Mann and Whitney's U of `a`: the pairs in which `a` is the higher.
+    outcome : Outcome
+        The ``statistic`` is Mann and Whitney's U of `a`, the number of pairs in which `a` is
+        the higher; and the ``p_value``.
 
     Examples
     --------
+    >>> from ordinality.experiments import rank_sum
     >>> rank_sum([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])
     Outcome(statistic=0.0, p_value=0.1)
     """
@@ -113,13 +118,21 @@ def signed_rank(a: ArrayLike, b: ArrayLike) -> Outcome:
     The ranks of blocks where both are equal are shared between the sides, as Demšar (2006,
     section 3.1.3) has it.
 
+    Parameters
+    ----------
+    a : array-like of shape (n,)
+        Scores of one method, a block each.
+    b : array-like of shape (n,)
+        Scores of the other on the same blocks.
+
     Returns
     -------
-    Outcome
-        The smaller of the two rank sums.
+    outcome : Outcome
+        The ``statistic`` is the smaller of the two rank sums; and the ``p_value``.
 
     Examples
     --------
+    >>> from ordinality.experiments import signed_rank
     >>> signed_rank([0.1, 0.2, 0.3, 0.4, 0.5], [0.2, 0.4, 0.6, 0.8, 1.0])
     Outcome(statistic=0.0, p_value=0.0625)
     """
@@ -133,22 +146,30 @@ def signed_rank(a: ArrayLike, b: ArrayLike) -> Outcome:
 def corrected_t(
     differences: ArrayLike, test_fraction: float = 0.0, *, confidence: float = 0.95
 ) -> Interval:
-    """t-test of differences over folds, its variance corrected for shared training rows.
+    """Test differences over folds by Student's t, corrected for shared training rows.
 
     The variance of the mean is s² (1/n + test/train) in place of s²/n (Nadeau & Bengio, 2003):
     however often the same table is split, it stays one table.
 
     Parameters
     ----------
-    differences : (n,) array-like
+    differences : array-like of shape (n,)
         Score of one method minus that of the other, a fold each.
-    test_fraction : float
-        Share of the rows that each fold tests: 0.1 for ten folds. 0, the default, gives
-        Student's test for independent blocks.
-    confidence : float
+    test_fraction : float, default=0.0
+        Share of the rows that each fold tests: 0.1 for ten folds. 0 gives Student's test for
+        independent blocks.
+    confidence : float, default=0.95
+        Of the interval.
+
+    Returns
+    -------
+    interval : Interval
+        The ``mean`` difference, ``low`` and ``high`` ends of its interval, the ``statistic``
+        t and the ``p_value``.
 
     Examples
     --------
+    >>> from ordinality.experiments import corrected_t
     >>> found = corrected_t([0.02, 0.04, 0.03, 0.05, 0.01], test_fraction=0.2)
     >>> print(f"{found.mean:.2f} ({found.low:.3f} to {found.high:.3f}), p {found.p_value:.3f}")
     0.03 (0.001 to 0.059), p 0.047
@@ -181,10 +202,30 @@ def bayesian_signed_rank(
     distribution of the differences has a Dirichlet process for a prior, of strength 1/2 and
     centred on no difference; a draw gives every block a weight, and is won by the region that
     holds most of the weighted pairwise means of differences (Benavoli et al., 2017, section
-    4.2). The three shares of draws sum to one.
+    4.2).
+
+    Parameters
+    ----------
+    a : array-like of shape (n,)
+        Scores of one method, a block each.
+    b : array-like of shape (n,)
+        Scores of the other on the same blocks.
+    rope : float
+        Smallest difference that matters.
+    draws : int, default=50_000
+        Draws from the posterior.
+    seed : int, default=0
+        Of the draws.
+
+    Returns
+    -------
+    practical : Practical
+        The shares of draws ``p_left`` (`a` is lower), ``p_rope`` (the difference does not
+        matter) and ``p_right`` (`b` is lower), which sum to one.
 
     Examples
     --------
+    >>> from ordinality.experiments import bayesian_signed_rank
     >>> a = [0.10, 0.12, 0.11, 0.30, 0.20, 0.15]
     >>> b = [0.19, 0.21, 0.18, 0.31, 0.33, 0.24]
     >>> found = bayesian_signed_rank(a, b, rope=0.01)
@@ -228,11 +269,18 @@ def friedman(scores: ArrayLike) -> Friedman:
 
     Parameters
     ----------
-    scores : (n, k) array-like
+    scores : array-like of shape (n, k)
         A row for each block, a column for each method; lower is better.
+
+    Returns
+    -------
+    found : Friedman
+        The ``mean_ranks`` of the methods, ``chi_square``, the ``statistic`` F and its
+        ``p_value``.
 
     Examples
     --------
+    >>> from ordinality.experiments import friedman
     >>> found = friedman([[0.1, 0.2, 0.3], [0.1, 0.3, 0.2], [0.2, 0.1, 0.3], [0.1, 0.2, 0.3]])
     >>> found.mean_ranks.tolist(), found.chi_square
     ([1.25, 2.0, 2.75], 4.5)
@@ -242,7 +290,9 @@ def friedman(scores: ArrayLike) -> Friedman:
     ranks = scipy.stats.rankdata(scores, axis=1).mean(axis=0)
     chi_square = 12 * n / (k * (k + 1)) * float(np.sum((ranks - (k + 1) / 2) ** 2))
     left = n * (k - 1) - chi_square
-    if left <= 1e-12 * n * k:  # every block has the same order: (k!)^n orders, k! such cases
+    # Every block has the same order: (k!)^n orders, k! such cases. Else `left` is least where
+    # one block ties two neighbours, about 12 / k^2, and its terms are rounded by eps n k.
+    if left <= 1e-12 * n * k:
         return Friedman(ranks, chi_square, np.inf, float(factorial(k)) ** (1 - n))
     statistic = (n - 1) * chi_square / left
     p = scipy.stats.f.sf(statistic, k - 1, (k - 1) * (n - 1)) if n > 1 else 1.0
@@ -255,8 +305,23 @@ def nemenyi_critical_difference(k: int, n: int, alpha: float = 0.05) -> float:
     From the studentised range with infinitely many degrees of freedom, divided by √2, times
     √(k(k+1)/6n). `CriticalDifferenceDisplay` draws it.
 
+    Parameters
+    ----------
+    k : int
+        Number of methods.
+    n : int
+        Number of blocks.
+    alpha : float, default=0.05
+        Level of the test.
+
+    Returns
+    -------
+    difference : float
+        Critical difference of mean ranks.
+
     Examples
     --------
+    >>> from ordinality.experiments import nemenyi_critical_difference
     >>> round(nemenyi_critical_difference(k=4, n=14, alpha=0.10), 2)  # Demšar (2006): 1.12
     1.12
     """
@@ -270,10 +335,21 @@ def nemenyi_critical_difference(k: int, n: int, alpha: float = 0.05) -> float:
 
 
 def holm(p_values: ArrayLike) -> Floats:
-    """p-values corrected for their number, step down; compare each with the level as it is.
+    """Correct p-values for their number, step down; compare each with the level as it is.
+
+    Parameters
+    ----------
+    p_values : array-like of shape (m,)
+        Of m tests.
+
+    Returns
+    -------
+    corrected : ndarray of shape (m,)
+        In the same order.
 
     Examples
     --------
+    >>> from ordinality.experiments import holm
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
@@ -297,11 +373,9 @@ def verdict(
     measure: str = "error",
     blocks: str = "blocks",
     test_fraction: float | None = None,
-    rope: float | None = None,
     alpha: float = 0.05,
-    seed: int = 0,
 ) -> str:
-    """What the scores say, in words.
+    """State in words what the scores show.
 
     The method of lowest mean is set against each of the others: by `corrected_t` when
     `test_fraction` says that the blocks are folds of one table, else by `signed_rank`; with
@@ -310,23 +384,27 @@ def verdict(
 
     Parameters
     ----------
-    scores : (n, k) array-like
+    scores : array-like of shape (n, k)
         A row for each block, a column for each method; lower is better.
     names : list of str
         Of the methods.
-    measure, blocks : str
-        What the scores are and what the rows are, as they are to be called.
-    test_fraction : float, optional
-        Share of the rows that each fold tests.
-    rope : float, optional
-        Smallest difference that matters; asks for `bayesian_signed_rank` in addition.
-    alpha : float
+    measure : str, default="error"
+        What the scores are called.
+    blocks : str, default="blocks"
+        What the rows are called.
+    test_fraction : float, default=None
+        Share of the rows that each fold tests; None if the blocks are independent.
+    alpha : float, default=0.05
         Level of the tests.
-    seed : int
-        Of the draws behind the probabilities.
+
+    Returns
+    -------
+    verdict : str
+        A few sentences.
 
     Examples
     --------
+    >>> from ordinality.experiments import verdict
     >>> scores = [[0.30, 0.33], [0.31, 0.36], [0.28, 0.30], [0.33, 0.37], [0.29, 0.33]]
     >>> print(verdict(scores, ["gp", "svm"], blocks="folds", test_fraction=0.2))
     gp has the lower error in all 5 folds. Its mean is 0.302 against 0.338 of svm, lower by
@@ -344,19 +422,13 @@ def verdict(
     tests = [_against(table[:, best], table[:, j], test_fraction) for j in others]
     p_values = holm([test.p_value for test in tests])
     pairs = [
-        Paired(
-            better=names[best], worse=names[j], ours=table[:, best], theirs=table[:, j],
-            interval=(-interval.high, -interval.low), p_value=float(p),
-            practical=None if rope is None
-            else bayesian_signed_rank(table[:, best], table[:, j], rope, seed=seed),
-        )
-        for j, interval, p in zip(others, tests, p_values, strict=True)
-    ]  # fmt: skip
-    said: dict[str, Any] = {"measure": measure, "blocks": blocks, "alpha": alpha, "rope": rope}
+        _Pair(names[best], names[j], table[:, best], table[:, j], test, float(p))
+        for j, test, p in zip(others, tests, p_values, strict=True)
+    ]
     if len(pairs) == 1:
-        return in_words(pairs[0], shared=bool(test_fraction), **said)
+        return _of_two(pairs[0], measure, blocks, alpha, shared=bool(test_fraction))
     over = None if test_fraction is not None else friedman(table)
-    return ranked_in_words(pairs, over, **said)
+    return _of_several(pairs, over, measure, blocks, alpha)
 
 
 def _against(best: Floats, other: Floats, test_fraction: float | None) -> Interval:
@@ -365,6 +437,90 @@ def _against(best: Floats, other: Floats, test_fraction: float | None) -> Interv
     if test_fraction is None:
         return interval._replace(p_value=signed_rank(best, other).p_value)
     return interval
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """The method of lower mean against another, on the same blocks."""
+
+    better: str
+    worse: str
+    ours: Floats  # (n,) scores of the better
+    theirs: Floats  # (n,)
+    test: Interval  # of ours - theirs
+    p_value: float  # corrected for the number of pairs
+
+    @property
+    def gain(self) -> float:
+        return float(self.theirs.mean() - self.ours.mean())
+
+
+def _of_two(pair: _Pair, measure: str, blocks: str, alpha: float, *, shared: bool) -> str:
+    """Which is lower how often, by how much, and whether chance would explain it."""
+    if np.all(pair.ours == pair.theirs):
+        return f"{pair.better} and {pair.worse} have the same {measure} in every one of " + (
+            f"{pair.ours.size} {blocks}."
+        )
+    correction = ", corrected for shared training rows" if shared else ""
+    low, high = -pair.test.high, -pair.test.low
+    spread = f" (95 % interval {low:.3g} to {high:.3g}{correction})" if np.isfinite(low) else ""
+    sure = "is significant" if pair.p_value < alpha else "may be chance"
+    chance = f"the difference {sure} ({_p_in_words(pair.p_value)})"
+    if pair.ours.mean() == pair.theirs.mean():
+        return f"{_wins(pair, measure, blocks)} The means are equal{spread}; {chance}."
+    return (
+        f"{_wins(pair, measure, blocks)} Its mean is {pair.ours.mean():.3g} against "
+        f"{pair.theirs.mean():.3g} of {pair.worse}, lower by {pair.gain:.3g}{spread}; {chance}."
+    )
+
+
+def _of_several(
+    pairs: Sequence[_Pair], over: Friedman | None, measure: str, blocks: str, alpha: float
+) -> str:
+    """The best of several, which of the others it beats, and which it may not."""
+    best, n = pairs[0].better, pairs[0].ours.size
+    words = [
+        f"Of {len(pairs) + 1} methods {best} has the lowest mean {measure}, "
+        f"{pairs[0].ours.mean():.3g} over {n} {blocks}."
+    ]
+    if over is not None:
+        differ = "differ" if over.p_value < alpha else "may all be alike"
+        words.append(
+            f"By their ranks the methods {differ} (Friedman, F = {over.statistic:.3g}, "
+            f"{_p_in_words(over.p_value)})."
+        )
+    for beaten, start in ((True, "It is better than"), (False, "It cannot be told apart from")):
+        some = [
+            f"{pair.worse} (by {pair.gain:.3g}, {_p_in_words(pair.p_value)})"
+            for pair in pairs
+            if (pair.p_value < alpha) is beaten
+        ]
+        if some:
+            words.append(f"{start} {listed(some)}.")
+    words.append("(p-values corrected for their number by Holm's method.)")
+    return " ".join(words)
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words in a row, with commas and a last "and"."""
+    *others, end = words
+    return f"{', '.join(others)} and {end}" if others else end
+
+
+def _p_in_words(p: float) -> str:
+    """A p-value to two digits; below 0.0001 the digits depend on the tails of the models."""
+    return f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"
+
+
+def _wins(pair: _Pair, measure: str, blocks: str) -> str:
+    n, equal = pair.ours.size, int(np.sum(pair.ours == pair.theirs))
+    wins = int(np.sum(pair.ours < pair.theirs))
+    if n == 1:
+        return f"{pair.better} has the lower {measure}, on a single one of the {blocks}."
+    if wins == n:
+        return f"{pair.better} has the lower {measure} in all {n} {blocks}."
+    ties = f" ({equal} equal)" if equal else ""
+    return f"{pair.better} has the lower {measure} in {wins} of {n} {blocks}{ties}."
 
 
 # ------------------------------------------------------------------------------ checks
@@ -402,150 +558,3 @@ def _table(scores: ArrayLike) -> Floats:
             "leave out the blocks on which a method failed."
         )
     return table
-
-
-# ----------------------------------------------------------------
-# A comparison of methods as sentences, for people who do not read test statistics.
-
-
-@dataclass(frozen=True, eq=False)
-class Paired:
-    """The method of lower mean against another, on the same blocks."""
-
-    better: str
-    worse: str
-    ours: NDArray[np.float64]  # (n,) scores of the better
-    theirs: NDArray[np.float64]  # (n,)
-    interval: tuple[float, float]  # 95 %, of theirs - ours
-    p_value: float
-    practical: Practical | None
-
-
-def in_words(
-    pair: Paired, *, measure: str, blocks: str, alpha: float, rope: float | None, shared: bool
-) -> str:
-    """Who is lower how often, by how much, and whether chance would do as much.
-
-    Examples
-    --------
-    >>> ours, theirs = np.array([0.1, 0.2]), np.array([0.3, 0.2])
-    >>> pair = Paired("gp", "svm", ours, theirs, (-1, 1.2), 0.5, None)
-    >>> said = {"measure": "error", "blocks": "sets", "alpha": 0.05, "rope": None}
-    >>> print(in_words(pair, shared=False, **said))
-    gp has the lower error in 1 of 2 sets (1 equal). Its mean is 0.15 against 0.25 of svm, lower
-    by 0.1 (95 % interval -1 to 1.2); the difference may be chance (p = 0.5).
-    """
-    mean, other = pair.ours.mean(), pair.theirs.mean()
-    if np.all(pair.ours == pair.theirs):
-        return f"{pair.better} and {pair.worse} have the same {measure} in every one of " + (
-            f"{pair.ours.size} {blocks}."
-        )
-    correction = ", corrected for shared training rows" if shared else ""
-    low, high = pair.interval
-    spread = f" (95 % interval {low:.3g} to {high:.3g}{correction})" if np.isfinite(low) else ""
-    words = [_wins(pair, measure, blocks)]
-    if mean == other:
-        words.append(f"The means are equal{spread}; {_chance(pair, alpha)}.")
-    else:
-        words.append(
-            f"Its mean is {mean:.3g} against {other:.3g} of {pair.worse}, lower by "
-            f"{other - mean:.3g}{spread}; {_chance(pair, alpha)}."
-        )
-    if pair.practical is not None:
-        words.append(_practical(pair, rope))
-    return " ".join(words)
-
-
-def ranked_in_words(
-    pairs: Sequence[Paired],
-    over: Friedman | None,
-    *,
-    measure: str,
-    blocks: str,
-    alpha: float,
-    rope: float | None,
-) -> str:
-    """The best of several, which of the others it beats, and which it may not.
-
-    Examples
-    --------
-    >>> ours, theirs = np.array([0.1, 0.1, 0.1]), np.array([0.2, 0.2, 0.3])
-    >>> pairs = [Paired("gp", "svm", ours, theirs, (0.05, 0.2), 0.02, None),
-    ...          Paired("gp", "boost", ours, ours + 0.01, (-0.01, 0.03), 0.4, None)]
-    >>> said = {"measure": "error", "blocks": "folds", "alpha": 0.05, "rope": None}
-    >>> print(ranked_in_words(pairs, None, **said))
-    Of 3 methods gp has the lowest mean error, 0.1 over 3 folds. It is better than svm (by
-    0.133, p = 0.02). It cannot be told apart from boost (by 0.01, p = 0.4). (p-values
-    corrected for their number by Holm's method.)
-    """
-    best, n = pairs[0].better, pairs[0].ours.size
-    words = [
-        f"Of {len(pairs) + 1} methods {best} has the lowest mean {measure}, "
-        f"{pairs[0].ours.mean():.3g} over {n} {blocks}."
-    ]
-    if over is not None:
-        differ = "differ" if over.p_value < alpha else "may all be alike"
-        words.append(
-            f"By their ranks the methods {differ} (Friedman, F = {over.statistic:.3g}, "
-            f"{p_in_words(over.p_value)})."
-        )
-    for told, start in ((True, "It is better than"), (False, "It cannot be told apart from")):
-        some = [
-            f"{pair.worse} (by {pair.theirs.mean() - pair.ours.mean():.3g}, "
-            f"{p_in_words(pair.p_value)})"
-            for pair in pairs
-            if (pair.p_value < alpha) is told
-        ]
-        if some:
-            words.append(f"{start} {listed(some)}.")
-    words += [_practical(pair, rope) for pair in pairs if pair.practical is not None]
-    words.append("(p-values corrected for their number by Holm's method.)")
-    return " ".join(words)
-
-
-def listed(words: Sequence[str], last: str = "and") -> str:
-    """Words in a row, with commas and a last conjunction.
-
-    Examples
-    --------
-    >>> listed(["a", "b", "c"])
-    'a, b and c'
-    """
-    *others, end = words
-    return f"{', '.join(others)} {last} {end}" if others else end
-
-
-def p_in_words(p: float) -> str:
-    """A p-value to two digits, and no smaller than one would believe.
-
-    Examples
-    --------
-    >>> p_in_words(0.01234), p_in_words(1e-9)
-    ('p = 0.012', 'p < 0.0001')
-    """
-    return f"p = {p:.2g}" if p >= 1e-4 else "p < 0.0001"
-
-
-def _wins(pair: Paired, measure: str, blocks: str) -> str:
-    n, equal = pair.ours.size, int(np.sum(pair.ours == pair.theirs))
-    wins = int(np.sum(pair.ours < pair.theirs))
-    if n == 1:
-        return f"{pair.better} has the lower {measure}, on a single one of the {blocks}."
-    if wins == n:
-        return f"{pair.better} has the lower {measure} in all {n} {blocks}."
-    ties = f" ({equal} equal)" if equal else ""
-    return f"{pair.better} has the lower {measure} in {wins} of {n} {blocks}{ties}."
-
-
-def _chance(pair: Paired, alpha: float) -> str:
-    sure = "is significant" if pair.p_value < alpha else "may be chance"
-    return f"the difference {sure} ({p_in_words(pair.p_value)})"
-
-
-def _practical(pair: Paired, rope: float | None) -> str:
-    assert pair.practical is not None
-    left, same, right = (f"{p:.0%}" for p in pair.practical)
-    return (
-        f"With differences below {rope:g} counted as none, {pair.better} is better with "
-        f"probability {left}, {pair.worse} with {right}, and neither matters with {same}."
-    )

@@ -1,4 +1,4 @@
-"""The figure of a spec: curves over the axis that it names, or a picture of its own.
+"""The figure of a spec: curves over the axis that it names, or what `Spec.draw` makes.
 
 A table without an axis is drawn by its ranks: mean rank of each method over the sets, with the
 difference that matters.
@@ -50,7 +50,8 @@ def _curves(spec: Spec, rows: Rows) -> Any:
     if not any(panel.curves for panel in panels):
         raise ValueError(f"{spec.name} has no rows yet to be drawn; run it first.")
     ends = spec.along or [place for _, place in (spec.axis or {}).values()]
-    return curves(panels, spec.axis_title, log=max(ends) / max(min(ends), 1e-9) > WIDE)
+    wide = min(ends) > 0 and max(ends) > WIDE * min(ends)
+    return curves(panels, spec.axis_title, log=wide)
 
 
 def _curve(spec: Spec, method: Method, metric: Metric, sets: list[str], rows: Rows) -> Any:

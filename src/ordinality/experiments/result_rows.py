@@ -1,26 +1,33 @@
-"""Rows of results in a file of JSON lines, which is only appended to.
+"""Rows of results: a compressed file of JSON lines, and a plain one that is appended to.
 
 A row is written whole, flushed and synced to the disk before the next cell begins, so that a
 killed process loses at most the cell it was computing. It may leave an unfinished last line:
 reading skips it, and the next writer removes it. Any other line that is not a row is left out
 and reported, so that one odd line costs one cell and not the file. One process writes at a
 time, ensured by a lock that the system releases with the process.
+
+`Store.pack` moves the rows of the plain file into the compressed one beside it. Equal rows
+give equal bytes there, whatever the order in which they were computed.
 """
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import json
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ordinality._files import put
 from ordinality.experiments.spec import Cell
 
-__all__ = ["Row", "Store", "cell_of"]
+__all__ = ["Row", "Store", "cell_of", "converted"]
 
 
 Row = dict[str, Any]
@@ -32,16 +39,19 @@ class Store:
     Parameters
     ----------
     path : str or path
-        Of a file that need not exist yet.
+        Of the file that rows are appended to, such as ``results/mine.jsonl``. Neither it nor
+        the compressed ``results/mine.jsonl.gz`` beside it need exist yet.
 
     Attributes
     ----------
     problems : list of str
-        What the last call of `rows` left out, one sentence per line of the file.
+        What the last call of `rows` left out, one sentence per line of a file.
 
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
+    >>> from ordinality.experiments import Store
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = Store(Path(folder) / "demo.jsonl")
     ...     with store.writing() as append:
@@ -53,6 +63,7 @@ class Store:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self.packed = self.path.with_name(f"{self.path.name}.gz")
         self.problems: list[str] = []
 
     def rows(self) -> dict[str, Row]:
@@ -60,32 +71,28 @@ class Store:
 
         Lines that are not rows are left out and listed in `problems`, except an unfinished last
         line, which a killed writer leaves behind.
+
+        Returns
+        -------
+        rows : dict of str to dict
+            By `Cell.key`.
         """
-        found: dict[str, Row] = {}
-        self.problems = []
-        lines = self.path.read_bytes().split(b"\n") if self.path.exists() else []
-        for number, line in enumerate(lines, start=1):
-            if not line.strip() or (number == len(lines) and not _is_json(line)):
-                continue
-            try:
-                key, row = _row(line)
-            except ValueError as problem:
-                self.problems.append(
-                    f"{self.path}, line {number}: {problem}; the line is left out."
-                )
-            else:
-                found[key] = row
-        return found
+        return {key: row for key, (row, _) in self._read().items()}
 
     @contextmanager
-    def writing(self) -> Iterator[Any]:
-        """A function that appends a row; no other process can write meanwhile."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a+b") as file, _alone(file, self.path):
-            _mend(file)
+    def writing(self) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+        """A function that appends a row; no other process can write meanwhile.
+
+        Yields
+        ------
+        append : callable
+            Takes a row as a mapping. The row is on the disk when it returns.
+        """
+        with self._locked() as file:
 
             def append(row: Mapping[str, Any]) -> None:
-                line = json.dumps(_plain(row), allow_nan=False, ensure_ascii=False).encode()
+                plain = converted(row, _no_infinities)
+                line = json.dumps(plain, allow_nan=False, ensure_ascii=False).encode()
                 _row(line)  # what could not be read again is not written
                 file.write(line + b"\n")
                 file.flush()
@@ -93,15 +100,79 @@ class Store:
 
             yield append
 
+    def pack(self) -> int:
+        """Move all rows into the compressed file, sorted by their keys.
+
+        Killed in the middle, it leaves rows in both files, and the next call goes on. A file
+        with lines that are not rows is not packed: they would be lost.
+
+        Returns
+        -------
+        count : int
+            Rows in the compressed file.
+        """
+        with self._locked() as file:
+            found = self._read()
+            if self.problems:
+                raise ValueError(
+                    f"{self.problems[0]} Remove what is not a row before packing "
+                    f"({len(self.problems)} in all)."
+                )
+            if found:
+                content = b"".join(found[key][1] + b"\n" for key in sorted(found))
+                put(self.packed, gzip.compress(content, mtime=0))  # no name, no time
+            file.truncate(0)
+            with contextlib.suppress(PermissionError):  # of Windows, where the file is open
+                self.path.unlink()
+        return len(found)
+
+    def _read(self) -> dict[str, tuple[Row, bytes]]:
+        """Rows with the lines they come from, of the compressed file and then of the plain."""
+        found: dict[str, tuple[Row, bytes]] = {}
+        self.problems = []
+        for path, content in self._contents():
+            lines = content.split(b"\n")
+            for number, line in enumerate(lines, start=1):
+                if not line.strip() or (number == len(lines) and not _is_json(line)):
+                    continue
+                try:
+                    key, row = _row(line)
+                except ValueError as problem:
+                    self.problems.append(
+                        f"{path}, line {number}: {problem}; the line is left out."
+                    )
+                else:
+                    found[key] = row, line
+        return found
+
+    def _contents(self) -> Iterator[tuple[Path, bytes]]:
+        if self.packed.exists():
+            unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)  # 16: a gzip header
+            with contextlib.suppress(zlib.error):
+                yield self.packed, unpacker.decompress(self.packed.read_bytes())
+            if not unpacker.eof:
+                self.problems.append(
+                    f"{self.packed} is truncated or corrupt; its last rows are left out."
+                )
+        if self.path.exists():
+            yield self.path, self.path.read_bytes()
+
+    @contextmanager
+    def _locked(self) -> Iterator[Any]:
+        """The plain file, open for appending, its lock held and its last line whole."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a+b") as file, _alone(file, self.path):
+            there = self.path.exists() and os.path.samestat(
+                os.fstat(file.fileno()), self.path.stat()
+            )
+            if not there:  # packed and removed between opening and locking
+                raise ValueError(f"{self.path} was packed by another run; start again.")
+            _mend(file)
+            yield file
+
 
 def cell_of(row: Mapping[str, Any]) -> Cell:
-    """The cell that a row is the result of.
-
-    Examples
-    --------
-    >>> cell_of({"experiment": "demo", "set": "a", "partition": 1, "method": "ep"}).set
-    'a'
-    """
+    """The cell that a row is the result of."""
     return Cell(
         row["experiment"],
         row["set"],
@@ -200,17 +271,20 @@ def _is_json(line: bytes) -> bool:
 # ------------------------------------------------------------------------------ writing
 
 
-def _plain(value: Any) -> Any:
-    """The same value of Python's own numbers, lists and dicts, for JSON."""
+def converted(value: Any, number: Callable[[Any], Any]) -> Any:
+    """The same in Python's own dicts, lists and numbers, each number given to a function."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): converted(item, number) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if hasattr(value, "tolist"):  # NumPy arrays and scalars
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return repr(value)
-    return value
+        return [converted(item, number) for item in value]
+    if hasattr(value, "tolist"):  # arrays and scalars of NumPy
+        return converted(value.tolist(), number)
+    return number(value)
+
+
+def _no_infinities(value: Any) -> Any:
+    """Infinities and NaN as text, since JSON has none."""
+    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _mend(file: Any) -> None:

@@ -1,15 +1,19 @@
-"""Ours beside theirs: a spec and its rows as a table, with marks and a verdict.
+"""Ours beside theirs: an experiment and its rows as a table, with marks and a verdict.
 
-Distances are in published standard deviations, above zero where ours is worse. Means over
-fewer partitions than there are say so; a cell without any row is "missing", and one whose rows
-are failures "failed".
+Distances are in published standard deviations, above zero where ours is worse. A mean is
+*reproduced* if it lies within half a published deviation of the published mean, on either side,
+and *not worse* if it is at most half a deviation worse. Means over fewer partitions than there
+are say so; a cell without any row is "missing", and one whose rows are failures "failed".
+
+A table is written as Markdown, as a page of HTML, or as plain data for JSON; `page` writes all
+tables as one page.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from typing import Any
 
@@ -21,8 +25,8 @@ from ordinality.experiments.spec import Method, Metric, Published, Spec
 __all__ = [
     "HALF",
     "Agreement",
-    "Entry",
-    "Table",
+    "ResultEntry",
+    "ResultTable",
     "as_data",
     "by_method",
     "entries",
@@ -37,15 +41,14 @@ __all__ = [
     "verdict",
 ]
 
-
 Rows = Mapping[str, Mapping[str, Any]]  # by the key of the cell
 
-
 SHOWN = 6  # places of a curve that a table lists
+HALF = 0.5  # published standard deviations
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class ResultEntry:
     """One mean of a table: ours, and the published one if there is one."""
 
     set: str
@@ -91,7 +94,7 @@ class Entry:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ResultTable:
     """A report as text in lines and columns; what is bold is listed by its place."""
 
     spec: Spec
@@ -99,14 +102,38 @@ class Table:
     lines: list[list[str]]
     verdict: str
     bold: frozenset[tuple[int, int]] = frozenset()
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[ResultEntry] = field(default_factory=list)
 
 
-def table(spec: Spec, rows: Rows) -> Table:
-    """The report of a spec."""
+def table(spec: Spec, rows: Rows) -> ResultTable:
+    """Set the means of an experiment beside the published ones.
+
+    Parameters
+    ----------
+    spec : Spec
+        The experiment.
+    rows : mapping of str to mapping
+        Its rows, as `Store.rows` gives them. What has no row is "missing".
+
+    Returns
+    -------
+    table : ResultTable
+        With ``titles`` of the columns, ``lines`` of text, a ``verdict`` in words, and the
+        numbers behind them as ``entries``.
+
+    Examples
+    --------
+    >>> from ordinality.experiments import Method, Metric, Spec, table
+    >>> spec = Spec("demo/table-1", "A demonstration", "nowhere", "demo", sets=("a",),
+    ...             partitions=1, methods=(Method("guess", "Guess", lambda problem, seed: {}),),
+    ...             metrics=(Metric("mae", "absolute error"),), problem=lambda name, k: None)
+    >>> row = {"metrics": {"mae": 0.5}}
+    >>> table(spec, {cell.key: row for cell in spec.cells()}).lines
+    [['a', 'Guess', '0.500']]
+    """
     if spec.build is not None:
-        made: Table = spec.build(spec, rows)
-        return made
+        built: ResultTable = spec.build(spec, rows)
+        return built
     found = marked(spec, entries(spec, rows))
     place = [spec.axis_title] if spec.along is not None else []
     titles = ["set", "method", *place]
@@ -127,13 +154,13 @@ def table(spec: Spec, rows: Rows) -> Table:
                     bold.add((len(lines), len(line)))
                 line += [_theirs(entry), _away(entry)]
         lines.append(line)
-    return Table(spec, titles, lines, verdict(spec, found), frozenset(bold), found)
+    return ResultTable(spec, titles, lines, verdict(spec, found), frozenset(bold), found)
 
 
 # ------------------------------------------------------------------------------ entries
 
 
-def entries(spec: Spec, rows: Rows) -> list[Entry]:
+def entries(spec: Spec, rows: Rows) -> list[ResultEntry]:
     """Every mean of the table, set by set; methods beyond the paper only if they have rows."""
     found = []
     for name in spec.sets:
@@ -160,14 +187,14 @@ def _places(spec: Spec) -> list[int | None]:
 
 def _entry(
     spec: Spec, name: str, method: Method, metric: Metric, done: list[Any], at: int | None
-) -> Entry:
+) -> ResultEntry:
     key = metric.name + method.suffix
     has_it = method.name in (metric.methods or [method.name])
     values = [row["metrics"].get(key) for row in done if has_it and "error" not in row]
     if at is not None:
         values = [value[at] for value in values if value is not None]
     theirs = spec.published.get((name, method.column or method.name, metric.name))
-    return Entry(
+    return ResultEntry(
         name, method, metric,
         np.array([value for value in values if value is not None], dtype=np.float64),
         spec.partitions if has_it else 0, sum("error" in row for row in done),
@@ -196,11 +223,9 @@ def means(spec: Spec, rows: Rows) -> dict[tuple[str, str, str], float]:
 # ------------------------------------------------------------------------------ marks
 
 
-def marked(spec: Spec, found: Sequence[Entry]) -> list[Entry]:
+def marked(spec: Spec, found: Sequence[ResultEntry]) -> list[ResultEntry]:
     """The entries with the marks that the paper would set, in ours and in theirs."""
-    from dataclasses import replace
-
-    rivals: dict[Any, list[Entry]] = {}
+    rivals: dict[Any, list[ResultEntry]] = {}
     for entry in own(found):
         rivals.setdefault((entry.set, entry.metric.name, entry.at), []).append(entry)
     return [
@@ -213,7 +238,7 @@ def marked(spec: Spec, found: Sequence[Entry]) -> list[Entry]:
     ]
 
 
-def _printed_marks(spec: Spec, entry: Entry) -> frozenset[str]:
+def _printed_marks(spec: Spec, entry: ResultEntry) -> frozenset[str]:
     """The paper's own marks; bold type that its text has lost is set by its caption's rule."""
     theirs = entry.theirs
     if theirs is None:
@@ -229,7 +254,7 @@ def _printed_marks(spec: Spec, entry: Entry) -> frozenset[str]:
     return frozenset(["published best"] * bold + ["published worse"] * theirs.star)
 
 
-def _marks(spec: Spec, entry: Entry, rivals: list[Entry]) -> frozenset[str]:
+def _marks(spec: Spec, entry: ResultEntry, rivals: list[ResultEntry]) -> frozenset[str]:
     """The marks that the paper's rule sets on our numbers."""
     computed = [r for r in rivals if r.values.size]
     if entry not in computed or len(computed) < 2:
@@ -247,7 +272,9 @@ def _marks(spec: Spec, entry: Entry, rivals: list[Entry]) -> frozenset[str]:
     return frozenset(marks)
 
 
-def _worse(spec: Spec, entry: Entry, best: Entry, computed: list[Entry], sign: float) -> bool:
+def _worse(
+    spec: Spec, entry: ResultEntry, best: ResultEntry, computed: list[ResultEntry], sign: float
+) -> bool:
     named = [r for r in computed if r.method.name == spec.marks.against]
     other = named[0] if named else best
     if entry is other or sign * (entry.mean - other.mean) <= 0:
@@ -264,7 +291,7 @@ def shown(value: float, decimals: int, *, sign: bool = False) -> str:
     return text.replace("-", "−")
 
 
-def _ours(entry: Entry) -> str:
+def _ours(entry: ResultEntry) -> str:
     n = entry.values.size
     if not entry.wanted or (entry.method.optional and not n):
         return ""
@@ -281,7 +308,7 @@ def _ours(entry: Entry) -> str:
     return text
 
 
-def _theirs(entry: Entry) -> str:
+def _theirs(entry: ResultEntry) -> str:
     theirs = entry.theirs
     if theirs is None:
         return ""
@@ -290,22 +317,132 @@ def _theirs(entry: Entry) -> str:
     return f"{text} ⋆" if "published worse" in entry.marks else text
 
 
-def _away(entry: Entry) -> str:
+def _away(entry: ResultEntry) -> str:
     if entry.away is None:
         return ""
     return "=" if entry.equal else shown(entry.away, 2, sign=True)
 
 
-def _grouped(found: Sequence[Entry]) -> list[list[Entry]]:
+def _grouped(found: Sequence[ResultEntry]) -> list[list[ResultEntry]]:
     """Entries of one line: those of a set, a method and a place."""
-    groups: dict[Any, list[Entry]] = {}
+    groups: dict[Any, list[ResultEntry]] = {}
     for entry in found:
         groups.setdefault((entry.set, entry.method.name, entry.at), []).append(entry)
     return list(groups.values())
 
 
-# ----------------------------------------------------------------
-# A report's table as Markdown, as a page of HTML, or as plain data for JSON.
+# ------------------------------------------------------------------------------ agreement
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Numbers of means that are judged, reproduced and not worse."""
+
+    judged: int
+    reproduced: int
+    not_worse: int
+
+    @classmethod
+    def of(cls, found: Iterable[ResultEntry]) -> Agreement:
+        """Counts over the entries that have a published mean and deviation."""
+        away = [entry.away for entry in found if entry.away is not None]
+        return cls(len(away), sum(abs(a) <= HALF for a in away), sum(a <= HALF for a in away))
+
+    def __str__(self) -> str:
+        return f"{self.reproduced} and {self.not_worse} of {self.judged}"
+
+
+def own(found: Iterable[ResultEntry]) -> list[ResultEntry]:
+    """Entries of the paper's own columns, without what is only set beside one of them."""
+    return [e for e in found if not e.method.optional and not e.method.column]
+
+
+def by_method(found: Iterable[ResultEntry]) -> dict[str, Agreement]:
+    """Counts by the title of the method, of methods with something to judge."""
+    judged = [entry for entry in found if entry.away is not None]
+    titles = dict.fromkeys(entry.method.title for entry in judged)
+    return {t: Agreement.of(e for e in judged if e.method.title == t) for t in titles}
+
+
+def verdict(spec: Spec, found: Sequence[ResultEntry]) -> str:
+    """How many means agree with the published ones, and which are far off, a line for each."""
+    wanted = [entry for entry in found if not entry.method.optional and entry.wanted]
+    computed = [entry for entry in wanted if entry.values.size]
+    if not computed:
+        return f"None of the {len(wanted)} means has been computed."
+    paper = own(found)
+    judged = [entry for entry in paper if entry.away is not None]
+    beside = by_method(entry for entry in found if entry not in paper)
+    words = _counted(judged)
+    if not spec.published:
+        words.append("The paper prints no numbers to compare with.")
+    if beside:
+        words.append(f"Set beside the same columns: {_by_title(beside)}.")
+    words += _gaps(spec, wanted, computed) + _equal(paper) + _far(judged)
+    return "\n".join(words)
+
+
+def _counted(judged: Sequence[ResultEntry]) -> list[str]:
+    if not judged:
+        return []
+    all_ = Agreement.of(judged)
+    words = [
+        f"Reproduced: {all_.reproduced} of {all_.judged} means "
+        f"({all_.reproduced / all_.judged:.0%}) are within half a published standard deviation "
+        "of the published mean, on either side.",
+        f"Not worse: {all_.not_worse} of {all_.judged} ({all_.not_worse / all_.judged:.0%}) "
+        "are at most half a deviation worse.",
+    ]
+    methods = by_method(judged)
+    if len(methods) > 1:
+        words.append(f"Reproduced and not worse by method: {_by_title(methods)}.")
+    return words
+
+
+def _gaps(
+    spec: Spec, wanted: Sequence[ResultEntry], computed: Sequence[ResultEntry]
+) -> list[str]:
+    words = []
+    if len(computed) < len(wanted):
+        words.append(f"{len(wanted) - len(computed)} of {len(wanted)} means are missing.")
+    partial = sum(entry.values.size < entry.wanted for entry in computed)
+    if partial:
+        words.append(f"{partial} are over fewer than {spec.partitions} partitions.")
+    return words
+
+
+def _equal(paper: Sequence[ResultEntry]) -> list[str]:
+    """Of each method, how many means and deviations have every printed digit."""
+    equal = [entry.method.title for entry in paper if entry.equal]
+    if not equal:
+        return []
+    counts = [f"{title} {equal.count(title)}" for title in dict.fromkeys(equal)]
+    return [
+        "Mean and deviation equal the published ones in every printed digit (=): "
+        f"{'; '.join(counts)}."
+    ]
+
+
+def _far(judged: Sequence[ResultEntry]) -> list[str]:
+    """Names of what is more than one published deviation worse, the furthest first."""
+    distance = {entry: entry.away for entry in judged if entry.away is not None}
+    off = sorted((e for e in distance if distance[e] > 1), key=distance.__getitem__)[::-1]
+    names = [
+        f"{e.set.replace('_', ' ')} {e.method.title} {e.metric.title} ({distance[e]:+.2f})"
+        for e in off
+    ]
+    words = [f"Worse by more than one deviation: {listed(names)}."] if names else []
+    better = sum(away < -1 for away in distance.values())
+    if better:
+        words.append(f"{better} better by more than one deviation.")
+    return words
+
+
+def _by_title(methods: dict[str, Agreement]) -> str:
+    return "; ".join(f"{title} {counts}" for title, counts in methods.items())
+
+
+# ------------------------------------------------------------------------------ as a document
 
 
 STYLE = (
@@ -316,7 +453,7 @@ STYLE = (
 )
 
 
-def markdown(table: Table, *, level: int = 1) -> str:
+def markdown(table: ResultTable, *, level: int = 1) -> str:
     """The report in Markdown: heading, source, verdict, table, notes."""
     spec = table.spec
     said = table.verdict.splitlines()
@@ -327,7 +464,7 @@ def markdown(table: Table, *, level: int = 1) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _markdown_lines(table: Table) -> Iterable[str]:
+def _markdown_lines(table: ResultTable) -> Iterable[str]:
     yield f"| {' | '.join(map(_plain, table.titles))} |"
     yield f"|{'|'.join('---' if i < 2 else '--:' for i in range(len(table.titles)))}|"
     for i, line in enumerate(table.lines):
@@ -345,7 +482,7 @@ def _plain(text: str) -> str:
     return text.replace("\n", " ")
 
 
-def html(table: Table) -> str:
+def html(table: ResultTable) -> str:
     """The report as one page of HTML that needs nothing else."""
     spec = table.spec
     title = escape(f"{spec.name}: {spec.title}")
@@ -364,12 +501,12 @@ def html(table: Table) -> str:
     )
 
 
-def _html_cell(table: Table, i: int, j: int) -> str:
+def _html_cell(table: ResultTable, i: int, j: int) -> str:
     text = escape(table.lines[i][j])
     return f"<td><b>{text}</b></td>" if (i, j) in table.bold else f"<td>{text}</td>"
 
 
-def as_data(table: Table) -> dict[str, Any]:
+def as_data(table: ResultTable) -> dict[str, Any]:
     """The report as dicts and lists."""
     return {
         "name": table.spec.name,
@@ -387,7 +524,7 @@ def as_data(table: Table) -> dict[str, Any]:
     }
 
 
-def _rendered_entry(e: Entry) -> dict[str, Any]:
+def _rendered_entry(e: ResultEntry) -> dict[str, Any]:
     return {
         "set": e.set,
         "method": e.method.name,
@@ -404,6 +541,9 @@ def _rendered_entry(e: Entry) -> dict[str, Any]:
         "equal": e.equal,
         "marks": sorted(e.marks),
     }  # fmt: skip
+
+
+# ------------------------------------------------------------------------------ one page
 
 
 INTRO = """\
@@ -441,7 +581,7 @@ were computed before processor time was kept hold seconds of the clock on the wa
 """
 
 
-def page(tables: Iterable[Table], times: Iterable[Sequence[str]] = ()) -> str:
+def page(tables: Iterable[ResultTable], times: Iterable[Sequence[str]] = ()) -> str:
     """All reports as one page of Markdown, which begins with what they come to.
 
     `times` are lines of the table of time: source, claim, data, method, seconds.
@@ -457,7 +597,7 @@ def page(tables: Iterable[Table], times: Iterable[Sequence[str]] = ()) -> str:
     return "\n".join([INTRO, "\n".join(summary), _time(times), "\n".join(sections)])
 
 
-def _summary(table: Table) -> str:
+def _summary(table: ResultTable) -> str:
     """A line of the table that opens the page; the verdict where nothing is counted."""
     name = f"[{table.spec.name}](#{_anchor(table)})"
     paper = own(table.entries)
@@ -483,124 +623,8 @@ def _time(times: Iterable[Sequence[str]]) -> str:
     return "\n".join([TIME, *head, *lines, ""])
 
 
-def _anchor(table: Table) -> str:
+def _anchor(table: ResultTable) -> str:
     """The address that a heading of Markdown gets."""
     title = f"{table.spec.name}: {table.spec.title}".lower()
     kept = "".join(sign for sign in title if sign.isalnum() or sign in " -_")
     return kept.replace(" ", "-")
-
-
-# ----------------------------------------------------------------
-# How many means agree with the published ones, counted and in words.
-#
-# A mean is *reproduced* if it lies within half a published standard deviation of the published
-# mean, on either side, and *not worse* if it is at most half a deviation worse.
-
-
-HALF = 0.5  # published standard deviations
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Numbers of means that are judged, reproduced and not worse."""
-
-    judged: int
-    reproduced: int
-    not_worse: int
-
-    @classmethod
-    def of(cls, found: Iterable[Entry]) -> Agreement:
-        """Counts over the entries that have a published mean and deviation."""
-        away = [entry.away for entry in found if entry.away is not None]
-        return cls(len(away), sum(abs(a) <= HALF for a in away), sum(a <= HALF for a in away))
-
-    def __str__(self) -> str:
-        return f"{self.reproduced} and {self.not_worse} of {self.judged}"
-
-
-def own(found: Iterable[Entry]) -> list[Entry]:
-    """Entries of the paper's own columns, without what is only set beside one of them."""
-    return [e for e in found if not e.method.optional and not e.method.column]
-
-
-def by_method(found: Iterable[Entry]) -> dict[str, Agreement]:
-    """Counts by the title of the method, of methods with something to judge."""
-    judged = [entry for entry in found if entry.away is not None]
-    titles = dict.fromkeys(entry.method.title for entry in judged)
-    return {t: Agreement.of(e for e in judged if e.method.title == t) for t in titles}
-
-
-def verdict(spec: Spec, found: Sequence[Entry]) -> str:
-    """How many means agree with the published ones, and which are far off, a line for each."""
-    wanted = [entry for entry in found if not entry.method.optional and entry.wanted]
-    computed = [entry for entry in wanted if entry.values.size]
-    if not computed:
-        return f"None of the {len(wanted)} means has been computed."
-    paper = own(found)
-    judged = [entry for entry in paper if entry.away is not None]
-    beside = by_method(entry for entry in found if entry not in paper)
-    words = _counted(judged)
-    if not spec.published:
-        words.append("The paper prints no numbers to compare with.")
-    if beside:
-        words.append(f"Set beside the same columns: {_listed(beside)}.")
-    words += _gaps(spec, wanted, computed) + _equal(paper) + _far(judged)
-    return "\n".join(words)
-
-
-def _counted(judged: Sequence[Entry]) -> list[str]:
-    if not judged:
-        return []
-    all_ = Agreement.of(judged)
-    words = [
-        f"Reproduced: {all_.reproduced} of {all_.judged} means "
-        f"({all_.reproduced / all_.judged:.0%}) are within half a published standard deviation "
-        "of the published mean, on either side.",
-        f"Not worse: {all_.not_worse} of {all_.judged} ({all_.not_worse / all_.judged:.0%}) "
-        "are at most half a deviation worse.",
-    ]
-    methods = by_method(judged)
-    if len(methods) > 1:
-        words.append(f"Reproduced and not worse by method: {_listed(methods)}.")
-    return words
-
-
-def _gaps(spec: Spec, wanted: Sequence[Entry], computed: Sequence[Entry]) -> list[str]:
-    words = []
-    if len(computed) < len(wanted):
-        words.append(f"{len(wanted) - len(computed)} of {len(wanted)} means are missing.")
-    partial = sum(entry.values.size < entry.wanted for entry in computed)
-    if partial:
-        words.append(f"{partial} are over fewer than {spec.partitions} partitions.")
-    return words
-
-
-def _equal(paper: Sequence[Entry]) -> list[str]:
-    """Of each method, how many means and deviations have every printed digit."""
-    equal = [entry.method.title for entry in paper if entry.equal]
-    if not equal:
-        return []
-    counts = [f"{title} {equal.count(title)}" for title in dict.fromkeys(equal)]
-    return [
-        "Mean and deviation equal the published ones in every printed digit (=): "
-        f"{'; '.join(counts)}."
-    ]
-
-
-def _far(judged: Sequence[Entry]) -> list[str]:
-    """Names of what is more than one published deviation worse, the furthest first."""
-    distance = {entry: entry.away for entry in judged if entry.away is not None}
-    off = sorted((e for e in distance if distance[e] > 1), key=distance.__getitem__)[::-1]
-    names = [
-        f"{e.set.replace('_', ' ')} {e.method.title} {e.metric.title} ({distance[e]:+.2f})"
-        for e in off
-    ]
-    words = [f"Worse by more than one deviation: {listed(names)}."] if names else []
-    better = sum(away < -1 for away in distance.values())
-    if better:
-        words.append(f"{better} better by more than one deviation.")
-    return words
-
-
-def _listed(methods: dict[str, Agreement]) -> str:
-    return "; ".join(f"{title} {counts}" for title, counts in methods.items())

@@ -18,13 +18,7 @@ __all__ = ["Cell", "Marks", "Method", "Metric", "Published", "Spec"]
 
 @dataclass(frozen=True)
 class Cell:
-    """One method on one partition of one set.
-
-    Examples
-    --------
-    >>> Cell("bins", "diabetes_5", 3, "ep", {"restarts": 2, "noise": 1.0}).key
-    '["bins", "diabetes_5", 3, "ep", {"noise": 1.0, "restarts": 2}]'
-    """
+    """One method on one partition of one set."""
 
     experiment: str
     set: str
@@ -41,26 +35,35 @@ class Cell:
 
 @dataclass(frozen=True)
 class Method:
-    """A name, and the function that computes a cell of it.
+    """A method of an experiment: its name, and the function that computes a cell of it.
 
     Parameters
     ----------
     name : str
         As the command line and the rows have it.
     title : str
-        As the paper's column has it.
+        As tables show it.
     function : callable
         ``function(problem, seed, **settings)`` gives a dict of numbers, or lists of them, by
-        metric. It stands at the head of a module, so that worker processes find it.
-    settings : mapping
+        metric. It must be importable from a module where worker processes are used.
+    settings : mapping, default={}
         Part of the cell's key: with other settings it is another cell.
-    optional : bool
-        Beyond the paper, or too slow to be part of a plain run: computed only when named.
-    column : str
+    optional : bool, default=False
+        Whether it is computed only when it is named: beyond the paper, or slow.
+    column : str, default=""
         The method beside whose published numbers it is set, if not its own.
-    reads, suffix : str
-        The method whose cells it reads, and what is put behind the names of the metrics there:
-        another view of the same cells.
+    reads : str, default=""
+        The method whose cells it reads, if it is another view of the same cells.
+    suffix : str, default=""
+        What is put behind the names of the metrics in those cells.
+
+    Examples
+    --------
+    >>> from ordinality.experiments import Method
+    >>> def guess(problem, seed, offset):
+    ...     return {"error": problem + offset}
+    >>> Method("guess", "Guess", guess, {"offset": 1}).settings
+    {'offset': 1}
     """
 
     name: str
@@ -79,17 +82,22 @@ class Metric:
 
     Parameters
     ----------
-    name, title : str
-        In the rows and in the tables.
-    scale : float
+    name : str
+        In the rows.
+    title : str
+        In the tables.
+    scale : float, default=1.0
         From the units of the rows to those of the table.
-    decimals : int
-    higher_is_better : bool
-    methods : tuple of str
+    decimals : int, default=3
+        That a table shows.
+    higher_is_better : bool, default=False
+        Whether the highest mean is the best; else the lowest is.
+    methods : tuple of str, default=()
         The methods that have it, if not all have.
 
     Examples
     --------
+    >>> from ordinality.experiments import Metric
     >>> Metric("zero_one", "zero-one error %", scale=100, decimals=2).shown(0.5423)
     '54.23'
     """
@@ -102,94 +110,96 @@ class Metric:
     methods: tuple[str, ...] = ()
 
     def shown(self, value: float) -> str:
-        """A value of this metric as the table prints it."""
+        """Format a value of this metric as the table prints it.
+
+        Parameters
+        ----------
+        value : float
+            In the units of the rows.
+
+        Returns
+        -------
+        text : str
+            In the units of the table.
+        """
         return f"{self.scale * value:.{self.decimals}f}"
 
 
 @dataclass(frozen=True)
 class Published:
-    """Mean and spread as a paper prints them, in the units of the table.
-
-    Parameters
-    ----------
-    mean, spread : float
-    printed : tuple of str
-        The same with the digits of the paper.
-    star : bool
-        Whether the paper marks it as significantly worse.
-    bold : bool, optional
-        Whether the paper prints it in bold; None if the text of the paper does not show that.
-    """
+    """Mean and spread as a paper prints them, in the units of the table."""
 
     mean: float
     spread: float | None = None
-    printed: tuple[str, ...] = ()
-    star: bool = False
-    bold: bool | None = None
+    printed: tuple[str, ...] = ()  # the same with the digits of the paper
+    star: bool = False  # whether the paper marks it as significantly worse
+    bold: bool | None = None  # None if the text of the paper has lost bold type
 
 
 @dataclass(frozen=True)
 class Marks:
     """Which entries a paper marks: the best in bold, and some as worse.
 
-    Parameters
-    ----------
-    rule : {"rank-sum", "standard-error"}
-        "rank-sum": the lowest mean is bold, and a star is set where Wilcoxon's rank-sum test
-        finds the entry worse than it. "standard-error": bold is what lies within one standard
-        error of the best, and nothing has a star.
-    level : float
-        Of the test.
-    against : str, optional
-        The method whose entries the test compares with, in place of the best.
+    "rank-sum": the lowest mean is bold, and a star is set where Wilcoxon's rank-sum test finds
+    the entry worse than it. "standard-error": bold is what lies within one standard error of
+    the best, and nothing has a star.
     """
 
     rule: str = "rank-sum"
-    level: float = 0.01
-    against: str | None = None
+    level: float = 0.01  # of the test
+    against: str | None = None  # the method that the test compares with, in place of the best
 
 
 @dataclass(frozen=True)
 class Spec:
-    """One table or figure of a paper.
+    """An experiment as a value: one table or figure, of a paper or of your own.
 
     Parameters
     ----------
     name : str
         Such as "gpor/table-2".
-    title, source : str
-        What it shows, and the paper with its section.
+    title : str
+        What it shows.
+    source : str
+        The paper with its section.
     experiment : str
-        The file of rows that its cells live in.
+        The file of rows that its cells are kept in.
     sets : tuple of str
+        Names of the data sets.
     partitions : int
-        They are numbered from 1.
-    methods, metrics : tuple
+        Number of partitions of each set, counted from 1.
+    methods : tuple of Method
+        What is compared.
+    metrics : tuple of Metric
+        By what.
     problem : callable
         ``problem(set, partition)`` loads what the methods need.
-    published : mapping
+    published : mapping, default={}
         From (set, method, metric) to `Published`, as far as numbers are printed.
-    trials : int
+    trials : int, default=20
         Over how many partitions the paper's means are.
-    spread : {"sd", "se"}
+    spread : {"sd", "se"}, default="sd"
         Whether the paper prints standard deviations or standard errors of the mean.
-    marks : Marks
-    notes : tuple of str
+    marks : Marks, default=Marks()
+        Which entries are set in bold or have a star.
+    notes : tuple of str, default=()
         What a reader of the comparison must know; why cells disagree.
-    axis : mapping, optional
+    axis : mapping, default=None
         Of a figure: from set to (panel, position on the axis).
-    axis_title : str
-    along : tuple of float, optional
-        Of a figure whose cells are curves: where on the axis the entries of each metric stand.
-    apart : frozenset of (set, method)
+    axis_title : str, default=""
+        Of a figure.
+    along : tuple of float, default=None
+        Of a figure whose cells are curves: where on the axis the entries of each metric are.
+    apart : frozenset of (set, method), default=frozenset()
         Cells that take so long that they are computed only when the method is named.
-    build : callable, optional
+    build : callable, default=None
         ``build(spec, rows)`` makes the report's table where it is not one of means.
-    draw : callable, optional
+    draw : callable, default=None
         ``draw(spec, rows)`` makes the picture where it is not one of curves.
 
     Examples
     --------
+    >>> from ordinality.experiments import Method, Metric, Spec
     >>> def guess(problem, seed):
     ...     return {"error": problem + seed}
     >>> spec = Spec("demo/table-1", "A demonstration", "nowhere", "demo", sets=("a", "b"),
@@ -221,15 +231,48 @@ class Spec:
     draw: Callable[..., Any] | None = None
 
     def method(self, name: str) -> Method:
-        """The method called `name`."""
+        """Look up a method.
+
+        Parameters
+        ----------
+        name : str
+            Of the method.
+
+        Returns
+        -------
+        method : Method
+            The one called so.
+        """
         return _named(self.methods, name, "method", self.name)
 
     def computes(self, cell: Cell) -> Method:
-        """The method that computes a cell, be it one of which the table shows another view."""
+        """Look up the method that computes a cell.
+
+        Parameters
+        ----------
+        cell : Cell
+            One of this experiment.
+
+        Returns
+        -------
+        method : Method
+            The one whose function is to be called, also where the table shows a view of it.
+        """
         return next(m for m in self.methods if (m.reads or m.name) == cell.method)
 
     def metric(self, name: str) -> Metric:
-        """The metric called `name`."""
+        """Look up a metric.
+
+        Parameters
+        ----------
+        name : str
+            Of the metric.
+
+        Returns
+        -------
+        metric : Metric
+            The one called so.
+        """
         return _named(self.metrics, name, "metric", self.name)
 
     def cells(
@@ -238,10 +281,23 @@ class Spec:
         methods: Sequence[str] | None = None,
         partitions: Sequence[int] | None = None,
     ) -> Iterator[Cell]:
-        """Cells, first partitions first, so that a table over all sets exists early.
+        """Enumerate cells, first partitions first, so that a table over all sets exists early.
 
-        Without names, those of every set and of every method that is neither optional nor
-        `apart`. Of several views of a cell there is one cell.
+        Of several views of a cell there is one cell.
+
+        Parameters
+        ----------
+        sets : list of str, default=None
+            None is all.
+        methods : list of str, default=None
+            None is all that are neither optional nor `apart`.
+        partitions : list of int, default=None
+            None is all.
+
+        Yields
+        ------
+        cell : Cell
+            One method on one partition of one set.
         """
         chosen = [self.method(name) for name in methods] if methods else None
         _check(sets, self.sets, "set", self.name)
@@ -260,7 +316,22 @@ class Spec:
         return [m for m in self.methods if not m.optional and (name, m.name) not in self.apart]
 
     def cell(self, name: str, partition: int, method: Method) -> Cell:
-        """The cell of a set, a partition and a method."""
+        """Name the cell of a set, a partition and a method.
+
+        Parameters
+        ----------
+        name : str
+            Of the set.
+        partition : int
+            Counted from 1.
+        method : Method
+            One of this experiment.
+
+        Returns
+        -------
+        cell : Cell
+            Its ``key`` finds the row in `Store.rows`.
+        """
         return Cell(
             self.experiment, name, partition, method.reads or method.name, method.settings
         )

@@ -530,5 +530,14 @@ _ESTIMATORS: dict[str, Layout] = {
     "Vote": {"classifier": optional(theirs("d")), "constant": number(-1, 1)},
 }  # fmt: skip
 
+for _name in ("LabelRankingSVM", "PreferenceSVM"):
+    _ESTIMATORS[f"{_name}CV"] = {
+        **_ESTIMATORS[_name],
+        "C_": _POSITIVE,
+        "gamma_?": number(0.0),
+        "best_score_": _VALUE,
+        "cv_results_": arrays,
+    }
+
 #: Attributes of every type of ours, by stable name without version.
 LAYOUTS: dict[str, Layout] = {**_VALUES, **_PROCESSES, **_ESTIMATORS}

@@ -24,6 +24,7 @@ _PLACES = """
     estimators.calibration: OrdinalLink
     estimators.label_ranking_gp: LabelRankingGP
     estimators.label_ranking_svm: LabelRankingSVM
+    estimators.label_ranking_svm_cv: LabelRankingSVMCV
     estimators.least_squares_ordinal_gp: LeastSquaresOrdinalGP
     estimators.low_rank_imputer: LowRankImputer
     estimators.ordinal_boost: OrdinalBoost RankBoost
@@ -32,6 +33,7 @@ _PLACES = """
     estimators.preference_data: Answers Items
     estimators.preference_gp: PreferenceGP
     estimators.preference_svm: PreferenceSVM
+    estimators.preference_svm_cv: PreferenceSVMCV
     estimators.rounded_regressor: RoundedRegressor
     gp.criteria: LabelObjective Objective ObjectiveValue
     gp.design: Combinations Direct Labels

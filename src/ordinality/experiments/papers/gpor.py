@@ -1,6 +1,5 @@
-"""Chu & Ghahramani (2005), "Gaussian processes for ordinal regression", JMLR 6: tables 2 to 4.
-
-The figures are in `gpor_figures`.
+"""Chu & Ghahramani (2005), "Gaussian processes for ordinal regression", JMLR 6: tables 2 to 4,
+figures 1 to 4.
 """
 
 from __future__ import annotations
@@ -14,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinality.datasets import Split, collaborative_filtering, fresh_partitions, load
-from ordinality.experiments.papers import methods, pictures, problems, published
+from ordinality.experiments.papers import methods, problems, published
+from ordinality.experiments.results_page import ResultTable, shown
 from ordinality.experiments.spec import Method, Metric, Published, Spec
 
 __all__ = [
@@ -27,6 +27,9 @@ __all__ = [
     "errors",
     "few_genes",
     "genes",
+    "likelihood_curves",
+    "likelihood_table",
+    "regions_of_ranks",
     "stars",
     "stars_gp",
     "stars_svm",
@@ -34,22 +37,20 @@ __all__ = [
 ]
 
 
-SOURCE = "Chu & Ghahramani (2005), Gaussian processes for ordinal regression, JMLR 6"
+Floats = NDArray[np.float64]
 
+SOURCE = "Chu & Ghahramani (2005), Gaussian processes for ordinal regression, JMLR 6"
 
 CHU = ("diabetes", "pyrimidines", "triazines", "wisconsin", "machine_cpu", "auto_mpg",
        "boston_housing", "stocks", "abalone")  # fmt: skip
 
-
 MAP = Method("map", "MAP, weak prior", methods.ordinal_gp, {"inference": "laplace"})
-
 
 EP = Method("ep", "EP, weak prior", methods.ordinal_gp, {"inference": "ep"})
 
 
 # The paper's footnote 8 names the program svorim, whose constraints are implicit.
 SVM = Method("svm", "SVM", methods.ordinal_svm, {"constraints": "implicit"})
-
 
 SVM_EXPLICIT = Method(
     "svm-explicit", "SVM, explicit", methods.ordinal_svm, {"constraints": "explicit"},
@@ -74,7 +75,6 @@ def _three(method: Method) -> tuple[Method, Method, Method]:
 
 PUBLISHED, FORMULA, OURS = zip(_three(MAP), _three(EP), strict=True)
 
-
 GPR = Method("gpr", "GPR, evidence alone", methods.rounded)
 
 
@@ -85,6 +85,8 @@ def errors(absolute_decimals: int = 4) -> tuple[Metric, Metric]:
         Metric("mae", "absolute error", decimals=absolute_decimals),
     )
 
+
+# ------------------------------------------------------------------------------ tables 2 to 4
 
 COLUMNS = [
     *product(["svm", "map-published", "ep-published"], ["zero_one"]),
@@ -128,7 +130,6 @@ house_8l           78.06* 0.81 74.69* 0.94 73.71 0.77 73.71 0.77 2.04 0.08 2.05 
 house_16h          78.02* 0.85 76.01* 1.03 74.53 0.81 74.48 0.84 2.03 0.06 2.03 0.07
 """
 
-
 GROUPS = (
     "MAP and EP stand here three times. 'As published' maximises the evidence alone, divides "
     "the standard deviation of the predictive distribution by the square root of two, and "
@@ -136,7 +137,6 @@ GROUPS = (
     "distribution of the paper's equation 16. 'Ours' is OrdinalGP with its defaults, of which "
     "EP is one: weak prior, eq. 16, most probable level."
 )
-
 
 FACTOR = (
     "The square root of two is in no formula of the paper, but in its numbers. It was found on "
@@ -146,7 +146,6 @@ FACTOR = (
     "by the error function, without dividing its argument by the root of two, would do this."
 )
 
-
 SPURIOUS = (
     "Laplace's evidence is not credible where the noise is small beside the spread of the "
     "posterior, and on some partitions of triazines it is highest there, at a very short "
@@ -154,12 +153,10 @@ SPURIOUS = (
     "errors show no such fits either."
 )
 
-
 DIABETES = (
     "On diabetes with ten levels all methods have much lower errors than published, which is "
     "not explained."
 )
-
 
 LIKELIHOODS = (
     "The square root of two was found on other sets (see gpor/table-2) and holds here: on six "
@@ -169,12 +166,10 @@ LIKELIHOODS = (
     "ended elsewhere."
 )
 
-
 PRIOR = (
     "The weak prior of 'ours' was chosen by looking at test errors on six of these sets "
     "(diabetes to auto MPG), so that our errors there are not independent of it."
 )
-
 
 MACHINE = (
     "SVM has implicit constraints, as the program that the paper's footnote names; 'SVM, "
@@ -182,7 +177,6 @@ MACHINE = (
     "from 0.01 to 1, C from 0.1 to 100) has a test error below 21.9 % on the first partition: "
     "the search for C and kappa does not explain the difference there."
 )
-
 
 SEARCH = (
     "The paper does not say by which error its folds were judged. Here each error is that of "
@@ -254,32 +248,80 @@ TABLES = (
 )
 
 
-# ----------------------------------------------------------------
-# Chu & Ghahramani (2005), "Gaussian processes for ordinal regression": figures 1 to 4.
+# ------------------------------------------------------------------------------ figures 1 and 2
+
+LOSS = ("likelihood", "first derivative of the loss", "second derivative of the loss")
+SIGNS = ("p(y | f)", "−∂ log p / ∂f", "−∂² log p / ∂f²")
+THRESHOLDS = (-3.0, 3.0)
 
 
-SIZES = tuple(range(50, 301, 50))
+def _ordinal_loss(level: int, f: Floats) -> tuple[Floats, ...]:
+    """p(y | f), and both derivatives of -log p(y | f); three levels, unit noise.
+
+    The derivatives of log p are the mean and the variance less one of a standard normal value
+    that is known to lie between the thresholds of the level.
+    """
+    from scipy.stats import norm, truncnorm
+
+    edges = (-np.inf, *THRESHOLDS, np.inf)
+    lower, upper = edges[level - 1] - f, edges[level] - f
+    left, right = norm.cdf(upper) - norm.cdf(lower), norm.sf(lower) - norm.sf(upper)
+    likelihood = np.where(lower > 0, right, left)  # in the tail where differences keep digits
+    mean, variance = truncnorm.stats(lower, upper)
+    return likelihood, -mean, 1.0 - variance
 
 
-IMPUTED = {"mean": "mean imputation", "low-rank": "weighted low-rank approximation"}
+def likelihood_curves(spec: Spec, rows: Any) -> Any:
+    """The likelihood of three levels and the derivatives of its loss, over the latent value."""
+    from ordinality.display.curves import Curve, Panel, curves
+
+    f = np.linspace(-9.0, 9.0, 361)
+    by_level = {f"y = {level}": _ordinal_loss(level, f) for level in (1, 2, 3)}
+    panels = [
+        Panel(title, sign, [Curve(label, f, found[i]) for label, found in by_level.items()])
+        for i, (title, sign) in enumerate(zip(LOSS, SIGNS, strict=True))
+    ]
+    return curves(panels, "latent value f(x)", columns=3, ticks=range(-9, 10, 3))
 
 
-GENES = tuple(2**k for k in range(15))  # and all of them
+def likelihood_table(spec: Spec, rows: Any) -> ResultTable:
+    """The same at a few latent values."""
+    values = np.array([-6.0, -3.0, 0.0, 3.0, 6.0])
+
+    def cells(level: int, i: int) -> list[str]:  # + 0.0: no minus before a zero
+        return [shown(x[i].round(4) + 0.0, 4) for x in _ordinal_loss(level, values)]
+
+    lines = [
+        [shown(f, 0), str(level), *cells(level, i)]
+        for i, f in enumerate(values)
+        for level in (1, 2, 3)
+    ]
+    return ResultTable(spec, ["f(x)", "y", *LOSS], lines, "The paper prints the curves alone.")
 
 
-TUMOURS = "prostate_kunderfranco_gleason"
+def regions_of_ranks(spec: Spec, rows: Any) -> Any:
+    """Regions that the machine, MAP and EP predict: a line of panels for each noise."""
+    from ordinality.display.curves import regions
+    from ordinality.estimators import OrdinalGP, OrdinalSVMCV
 
-
-TISSUE = "prostate_singh_tumour_normal"  # the paper's array, without its Gleason scores
-
-
-RANKED = ("relevance by all rows", "relevance by training rows")
-
-
-Floats = NDArray[np.float64]
+    panels = []
+    for name in spec.sets:
+        split = spec.problem(name, 1)
+        for method in spec.methods:
+            model: Any = (
+                OrdinalSVMCV(calibration_folds=None, random_state=1)
+                if method.name == "svm"
+                else OrdinalGP(inference=method.settings["inference"], random_state=1)
+            )
+            predict = model.fit(split.X, split.y).predict
+            panels.append((f"{method.title}, {name}", predict, split.X, split.y))
+    return regions(panels, columns=len(spec.methods))
 
 
 # ------------------------------------------------------------------------------ figure 3
+
+SIZES = tuple(range(50, 301, 50))
+IMPUTED = {"mean": "mean imputation", "low-rank": "weighted low-rank approximation"}
 
 
 def stars(name: str, partition: int) -> Split:
@@ -330,6 +372,11 @@ def _tested(model: Any, split: Split) -> dict[str, Any]:
 
 
 # ------------------------------------------------------------------------------ figure 4
+
+GENES = tuple(2**k for k in range(15))  # and all of them
+TUMOURS = "prostate_kunderfranco_gleason"
+TISSUE = "prostate_singh_tumour_normal"  # the paper's array, without its Gleason scores
+RANKED = ("relevance by all rows", "relevance by training rows")
 
 
 def genes(name: str, partition: int) -> tuple[Split, NDArray[np.int64]]:
@@ -395,8 +442,8 @@ FEW_GENES = (
     Method("ep", "EP, weak prior", few_genes, {"method": "ep"}),
 )
 
-
-FIGURES = (
+SPECS = (
+    *TABLES,
     Spec(
         name="gpor/figure-1",
         title="The likelihood of three levels, and two derivatives of its loss",
@@ -406,9 +453,9 @@ FIGURES = (
         partitions=0,
         methods=(),
         metrics=(),
-        problem=pictures.three_ranks,
-        build=pictures.likelihood_table,
-        draw=pictures.likelihood_curves,
+        problem=problems.three_ranks,
+        build=likelihood_table,
+        draw=likelihood_curves,
         notes=(
             "Nothing is learnt here: these are equations 5 to 7 with noise variance 1 and "
             "thresholds -3 and 3. The loss is the negative logarithm of the likelihood. As the "
@@ -420,12 +467,12 @@ FIGURES = (
         title="Three ranks in the plane, with lower and with higher noise",
         source=f"{SOURCE}, section 6.1",
         experiment="three-ranks",
-        sets=tuple(pictures.NOISE),
+        sets=tuple(problems.NOISE),
         partitions=10,
         methods=(SVM, MAP, EP),
         metrics=errors(),
-        problem=pictures.three_ranks,
-        draw=pictures.gp_regions,
+        problem=problems.three_ranks,
+        draw=regions_of_ranks,
         notes=(
             "The paper shows its points without saying how they were drawn; ours are like them "
             "by eye. Partitions are draws of 60 rows, tested on 1000. It prints no numbers: "
@@ -509,5 +556,3 @@ FIGURES = (
         ),
     ),
 )
-
-SPECS = TABLES + FIGURES

@@ -6,8 +6,6 @@ heavy is imported when a cell is computed.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,37 +16,27 @@ from ordinality.datasets import Split
 from ordinality.experiments.papers.problems import Pairs
 
 __all__ = [
-    "FOLDS",
-    "STEPS",
     "boosted",
-    "class_shares",
     "classes_gp",
     "classes_svm",
     "comparisons_default",
     "comparisons_gp",
     "comparisons_svm",
-    "folds_of",
     "ordinal_gp",
     "ordinal_svm",
-    "pair_shares",
     "plsor",
-    "preference_error",
     "rankings_gp",
     "rankings_svm",
     "rounded",
-    "searched",
 ]
 
-
 Errors = dict[str, Any]
+Numbers = NDArray[np.int64]
 
-
+STEPS = 30_000  # of a support vector fit in a search: what is not done by then is scored as is
 ROUNDS = 2000
-
-
 # Rounds at which an ensemble's errors are noted: about 20, evenly in their logarithm.
 CHECKPOINTS = tuple(int(t) for t in np.unique(np.geomspace(1, ROUNDS, 22).round()))
-
 
 # ------------------------------------------------------------------------------ ordered labels
 
@@ -66,7 +54,7 @@ def ordinal_gp(split: Split, seed: int, inference: str, **options: Any) -> Error
 def _narrow_proba(model: Any, X: Any) -> NDArray[Any]:
     """Probabilities by a predictive deviation divided by the square root of two.
 
-    Everything speaks for it that GPOR's tables were computed so: see the notes of their specs.
+    GPOR's tables were almost certainly computed so: see the notes of their specs.
     """
     mean, variance = model.predict_latent(X)
     likelihood = model.fit_.likelihood
@@ -160,7 +148,8 @@ def _best_point(
     """C and kappa of the least error; of several the least C, then the least kappa."""
     mean = results[f"mean_test_{error}"]
     mean = mean if stage is None else np.where(results["stage"] == stage, mean, np.inf)
-    # Sums of the same errors in another order differ in the last digits.
+    # Equal means may be summed in another order and then differ by rounding, a few 1e-16 times
+    # the largest error. Others differ by 1 / (5 n (n + 1)) at least, n rows being in a fold.
     top = np.flatnonzero(mean <= mean.min() + 1e-12)
     at = top[np.lexsort((results["kappa"][top], results["C"][top]))[0]]
     return float(results["C"][at]), float(results["kappa"][at])
@@ -175,6 +164,7 @@ def boosted(
     updates: int = 200,
 ) -> Errors:
     """A thresholded ensemble: errors after the last round, and on the way there."""
+    # Not `OrdinalBoost`: it sorts and weighs equal rows first, which draws other perceptrons.
     from ordinality.boosting.ensemble import boost, rank_boost
     from ordinality.boosting.perceptron import Perceptron, Sigmoid
 
@@ -246,7 +236,7 @@ def _of_pairs(model: Any, pairs: Pairs) -> Errors:
     """Errors where the first of each test pair is preferred."""
     proba = model.predict_proba(pairs.test)
     return {
-        "pair_error": float(np.mean(model.predict(pairs.test) != 1)),
+        "pair_error": _wrong(model, pairs),
         "log_score": float(-np.mean(np.log(proba[:, 1]))),
     }
 
@@ -260,26 +250,26 @@ def _scaled(X: NDArray[Any]) -> NDArray[Any]:
 
 def comparisons_svm(pairs: Pairs, seed: int, kernel: str = "rbf") -> Errors:
     """Constraint classification of comparisons, C and kappa by the paper's search."""
-    from ordinality.estimators import PreferenceSVM
+    from sklearn.preprocessing import StandardScaler
 
-    def machine(C: float, kappa: float | None) -> Any:
-        width: dict[str, Any] = {} if kappa is None else {"gamma": kappa / 2}
-        return PreferenceSVM(pairs.X, C, kernel, max_iter=STEPS, **width)
+    from ordinality.estimators import PreferenceSVM, PreferenceSVMCV
 
-    def linear(Cs: NDArray[Any], kappa: float | None) -> NDArray[Any]:
-        kept = [pairs.train[folds != fold] for fold in range(FOLDS)]
-        left = [pairs.train[folds == fold] for fold in range(FOLDS)]
-        both = list(zip(kept, left, strict=True))
-        return np.array(
-            [np.mean([machine(C, None).fit(a).score(b) for a, b in both]) for C in Cs]
-        )
+    search = PreferenceSVMCV(kernel=kernel, cv=_folds(len(pairs.train), seed), max_iter=STEPS)
+    if kernel == "rbf":
+        # Points of the search are often equally good up to the last digits of the kernel, so
+        # that rows depend on how features are scaled for it.
+        search.set_params(items=StandardScaler().fit_transform(pairs.X), standardize=False)
+    else:
+        search.set_params(items=pairs.X)
+    found = _found(search.fit(pairs.train))
+    width: dict[str, Any] = {"gamma": found["kappa"] / 2} if kernel == "rbf" else {}
+    model = PreferenceSVM(pairs.X, found["C"], kernel, max_iter=STEPS, **width)
+    return {"pair_error": _wrong(model.fit(pairs.train), pairs), **found}
 
-    folds = folds_of(len(pairs.train), seed)
-    shares = pair_shares(pairs, seed) if kernel == "rbf" else linear
-    C, kappa = searched(shares, with_kappa=kernel == "rbf")
-    model = machine(C, kappa).fit(pairs.train)
-    found = {"pair_error": float(np.mean(model.predict(pairs.test) != 1)), "C": C}
-    return found if kappa is None else {**found, "kappa": kappa}
+
+def _wrong(model: Any, pairs: Pairs) -> float:
+    """Share of the test pairs whose second item is predicted to be preferred."""
+    return float(np.mean(model.predict(pairs.test) != 1))
 
 
 # ------------------------------------------------------------------------------ labels
@@ -297,19 +287,25 @@ def classes_gp(split: Split, seed: int, inference: str = "laplace") -> Errors:
 
 def classes_svm(split: Split, seed: int) -> Errors:
     """Constraint classification of classes, C and kappa by the paper's search."""
-    from ordinality.estimators import LabelRankingSVM
+    from ordinality.estimators import LabelRankingSVM, LabelRankingSVMCV
 
-    C, kappa = searched(class_shares(split, seed), with_kappa=True)
-    gamma = (kappa or 1.0) / 2
-    model = LabelRankingSVM(C, gamma=gamma, standardize=False, max_iter=STEPS)
-    return _of_classes(model.fit(split.X, split.y), split) | {"C": C, "kappa": kappa}
+    given: dict[str, Any] = {"standardize": False, "max_iter": STEPS}
+    search = LabelRankingSVMCV(cv=_folds(len(split.y), seed), **given).fit(split.X, split.y)
+    found = _found(search)
+    model = LabelRankingSVM(found["C"], gamma=found["kappa"] / 2, **given)
+    return _of_classes(model.fit(split.X, split.y), split) | found
 
 
 def _of_classes(model: Any, split: Split) -> Errors:
     scores, own = model.scores(split.X_test), np.searchsorted(model.classes_, split.y_test)
     wrong = scores.argmax(axis=1) != own
-    error = preference_error(scores, own)
-    return {"label_error": float(np.mean(wrong)), "pref_error": error}
+    return {"label_error": float(np.mean(wrong)), "pref_error": _preference_error(scores, own)}
+
+
+def _preference_error(scores: NDArray[Any], own: Numbers) -> float:
+    """Share of the other classes that score as high as the true one."""
+    true = np.take_along_axis(scores, own[:, None], axis=1)
+    return float((np.sum(scores >= true, axis=1) - 1).mean() / (scores.shape[1] - 1))
 
 
 def rankings_gp(problem: Split, seed: int, inference: str = "laplace") -> Errors:
@@ -322,20 +318,14 @@ def rankings_gp(problem: Split, seed: int, inference: str = "laplace") -> Errors
 
 def rankings_svm(problem: Split, seed: int, C: float | None = None) -> Errors:
     """Constraint classification of rankings with a linear kernel; without C, by search."""
-    from sklearn.model_selection import cross_val_score
+    from ordinality.estimators import LabelRankingSVM, LabelRankingSVMCV
 
-    from ordinality.estimators import LabelRankingSVM
-
-    def machine(C: float) -> Any:
-        return LabelRankingSVM(C, "linear", standardize=False, max_iter=200_000)
-
-    def shares(Cs: NDArray[Any], kappa: float | None) -> NDArray[Any]:
-        of_folds = [cross_val_score(machine(C), problem.X, problem.y, cv=5) for C in Cs]
-        return np.mean(of_folds, axis=1)
-
-    chosen = C if C is not None else searched(shares, with_kappa=False)[0]
-    model = machine(chosen).fit(problem.X, problem.y)
-    return _of_rankings(model, problem) | {"C": chosen}
+    given: dict[str, Any] = {"kernel": "linear", "standardize": False, "max_iter": 200_000}
+    if C is None:
+        search = LabelRankingSVMCV(search_max_iter=200_000, **given)
+        C = _found(search.fit(problem.X, problem.y))["C"]
+    model = LabelRankingSVM(C, **given).fit(problem.X, problem.y)
+    return _of_rankings(model, problem) | {"C": C}
 
 
 def _of_rankings(model: Any, problem: Split) -> Errors:
@@ -348,136 +338,24 @@ def _of_rankings(model: Any, problem: Split) -> Errors:
     }
 
 
-# ----------------------------------------------------------------
-# The papers' search for C and kappa of constraint classification, fold by fold.
-#
-# Chu & Ghahramani (2005, ICML) tried whole powers of ten and then steps of 0.2 of the
-# logarithm around the best, 130 points of five folds each. Distances are computed once for all
-# of them, the kernel once for each kappa, and every fit starts from that of the next smaller
-# C.
+def _found(search: Any) -> dict[str, float]:
+    """C and kappa of a search, each as the power of ten of one number.
 
-
-STEPS = 30_000  # of a support vector fit in a search: what is not done by then is judged as is
-
-
-FOLDS = 5
-
-
-Floats = NDArray[np.float64]
-
-
-Shares = Callable[[Floats, float | None], Floats]  # of what is right, for rising C and a kappa
-
-
-def searched(shares: Shares, *, with_kappa: bool) -> tuple[float, float | None]:
-    """The best C and kappa: whole powers of ten, then steps of 0.2 around the best.
-
-    Of equally good points the smallest C is taken, then the smallest kappa.
+    NumPy rounds a few powers otherwise in arrays, and a linear machine of large C is so badly
+    conditioned that the last digit of C moves its errors.
     """
-    log_C, log_kappa = np.arange(-2.0, 5.0), np.arange(-3.0, 4.0) if with_kappa else None
-    C, kappa = _best(shares, log_C, log_kappa)
-    fine = 0.2 * np.arange(-4, 5)
-    return _best(shares, np.log10(C) + fine, None if kappa is None else np.log10(kappa) + fine)
-
-
-def _best(
-    shares: Shares, log_C: Floats, log_kappa: Floats | None
-) -> tuple[float, float | None]:
-    kappas = [None] if log_kappa is None else [float(10.0**k) for k in log_kappa]
-    found = np.column_stack([shares(10.0**log_C, kappa) for kappa in kappas])
-    # Sums of the same shares in another order differ in the last digits.
-    c, k = np.unravel_index(np.argmax(np.round(found, 12)), found.shape)
-    return float(10.0 ** log_C[c]), kappas[k]
-
-
-def folds_of(n: int, seed: int) -> NDArray[np.int64]:
-    """The fold of each of n, at random and of equal sizes."""
-    return np.random.default_rng([5, seed]).permutation(n) % FOLDS
-
-
-def pair_shares(pairs: Pairs, seed: int) -> Shares:
-    """Comparisons of items with a Gaussian kernel: shares of left-out pairs told rightly."""
-    from sklearn.metrics.pairwise import euclidean_distances
-    from sklearn.preprocessing import StandardScaler
-
-    seen, places = np.unique(pairs.train, return_inverse=True)
-    first, second = places.reshape(-1, 2).T
-    X = StandardScaler().fit(pairs.X).transform(pairs.X[seen])
-    squares = euclidean_distances(X, squared=True)
-    folds = folds_of(len(first), seed)
-
-    def shares(Cs: Floats, kappa: float | None) -> Floats:
-        K = np.exp(-0.5 * (kappa or 1.0) * squares)
-        K = K[first] - K[second]
-        K = K[:, first] - K[:, second]
-        return np.mean([_right(K, folds == fold, Cs) for fold in range(FOLDS)], axis=0)
-
-    return shares
-
-
-def _right(K: Floats, left: NDArray[np.bool_], Cs: Floats) -> list[float]:
-    """Shares of the left-out pairs whose score is positive, given the kernel of all pairs."""
-    across = K[np.ix_(left, ~left)]
-    rising = _rising(K[np.ix_(~left, ~left)], Cs)
-    return [float(np.mean(across @ alpha > 0)) for alpha in rising]
-
-
-def class_shares(split: Split, seed: int) -> Shares:
-    """Classes with a Gaussian kernel: shares of held-out preferences predicted correctly."""
-    from sklearn.metrics.pairwise import euclidean_distances
-
-    folds, parts = folds_of(len(split.y), seed), []
-    for fold in range(FOLDS):
-        kept, left = split.X[folds != fold], split.X[folds == fold]
-        squares = euclidean_distances(np.vstack([kept, left]), kept, squared=True)
-        parts.append((squares, split.y[folds != fold], split.y[folds == fold]))
-
-    def shares(Cs: Floats, kappa: float | None) -> Floats:
-        gamma = 0.5 * (kappa or 1.0)
-        right = [_told(np.exp(-gamma * squares), y, z, Cs) for squares, y, z in parts]
-        return np.mean(right, axis=0)
-
-    return shares
-
-
-def _told(K: Floats, y: NDArray[Any], left: NDArray[Any], Cs: Floats) -> list[float]:
-    """Shares told rightly of left-out rows, which come last in the kernel's rows."""
-    classes, own = np.unique(y, return_inverse=True)
-    n, L = len(y), len(classes)
-    every = np.eye(L)
-    # A row's own class is preferred to each of the others: L - 1 edges, (n (L - 1), L).
-    signs = (every[own][:, None] - every)[own[:, None] != np.arange(L)]
-    edges = np.repeat(np.repeat(K[:n], L - 1, axis=0), L - 1, axis=1)
-    edges *= signs @ signs.T
-    truth, found = np.searchsorted(classes, left), []
-    for alpha in _rising(edges, Cs):
-        weights = (alpha[:, None] * signs).reshape(n, L - 1, L).sum(axis=1)
-        found.append(1.0 - preference_error(K[n:] @ weights, truth))
+    chosen = {"C": search.C_}
+    if search.kernel == "rbf":
+        chosen["kappa"] = 2 * search.gamma_
+    results, found = search.cv_results_, {}
+    for name, value in chosen.items():
+        fine = np.unique(results[name][results["stage"] == "fine"])  # nine, the coarse amid
+        step = 0.2 * (np.searchsorted(fine, value) - 4)
+        found[name] = float(10.0 ** (np.log10(fine[4]) + step))
     return found
 
 
-def preference_error(scores: Floats, own: NDArray[np.int64]) -> float:
-    """Share of the other classes that score as high as the true one."""
-    true = np.take_along_axis(scores, own[:, None], axis=1)
-    return float((np.sum(scores >= true, axis=1) - 1).mean() / (scores.shape[1] - 1))
-
-
-def _rising(K: Floats, Cs: Floats) -> Iterator[Floats]:
-    """Multipliers of comparisons at rising prices, each fit starting from the last."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    from ordinality.svm.kernel_rows import KernelRows
-    from ordinality.svm.solver import solve
-    from ordinality.svm.terms import comparisons
-
-    rows, found = KernelRows.of_matrix(K), None
-    for C in Cs:
-        found = solve(comparisons(np.full(len(K), C)), rows, start=found, max_steps=STEPS)
-        if not found.report.converged:
-            warnings.warn(
-                f"at C = {C:.3g} a fit of the search stopped after {STEPS} steps with "
-                f"comparisons still off by {found.report.violation:.1e}.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        yield found.alpha
+def _folds(n: int, seed: int) -> list[tuple[Numbers, Numbers]]:
+    """Training and test rows of five folds of equal sizes, drawn at random."""
+    fold = np.random.default_rng([5, seed]).permutation(n) % 5
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(5)]

@@ -5,12 +5,17 @@ practice", ALT: tables 1 and 2, figures 2 and 3.
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
-from ordinality.experiments.papers import methods, pictures, problems, published
+from ordinality.experiments.papers import methods, problems, published
 from ordinality.experiments.papers.gpor import errors
 from ordinality.experiments.spec import Marks, Method, Metric, Spec
 
-__all__ = ["ENSEMBLES", "SPECS"]
+__all__ = [
+    "ENSEMBLES",
+    "SPECS",
+    "ensemble_regions",
+]
 
 SOURCE = (
     "Lin & Li (2006), Large-margin thresholded ensembles for ordinal regression: theory and "
@@ -87,6 +92,22 @@ def _table(number: int, metric: Metric, text: str, machine: Method) -> Spec:
     )
 
 
+def ensemble_regions(spec: Spec, rows: Any) -> Any:
+    """Regions that 200 perceptrons and 200 sigmoids predict, by all margins."""
+    from ordinality.display.curves import regions
+    from ordinality.estimators import OrdinalBoost
+
+    split = spec.problem("bands", 1)
+    panels = []
+    for learner in ("perceptron", "sigmoid"):
+        model = OrdinalBoost(
+            learner=learner, n_estimators=200, calibration_folds=None, random_state=1
+        )
+        predict = model.fit(split.X, split.y).predict
+        panels.append((f"ORBoost-All, 200 {learner}s", predict, split.X, split.y))
+    return regions(panels, columns=2)
+
+
 ZERO_ONE, MAE = errors(absolute_decimals=3)
 ROUNDS = tuple(float(t) for t in methods.CHECKPOINTS)
 
@@ -103,8 +124,8 @@ SPECS = (
             for m in ENSEMBLES
         ),
         metrics=(ZERO_ONE, MAE),
-        problem=pictures.bands,
-        draw=pictures.ensemble_regions,
+        problem=problems.bands,
+        draw=ensemble_regions,
         notes=(
             "The paper shows its two-dimensional set without saying how it was drawn; ours "
             "has five bands of a product surface. Partitions are draws of 300 rows, tested on "

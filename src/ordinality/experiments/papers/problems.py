@@ -12,20 +12,31 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinality.datasets import Split, load, partitions, standardised
+from ordinality.datasets import (
+    Split,
+    bands_2d,
+    five_levels_1d,
+    load,
+    partitions,
+    standardised,
+    three_ranks_2d,
+)
 from ordinality.datasets import equal_frequency as cut
 from ordinality.datasets import expected_utilities as utilities
 
 __all__ = [
     "LARGE",
     "Pairs",
+    "bands",
     "documents",
     "equal_frequency",
     "equal_length",
     "expected_utilities",
+    "five_levels",
     "items",
     "labelled",
     "ten_levels",
+    "three_ranks",
 ]
 
 Floats = NDArray[np.float64]
@@ -41,6 +52,7 @@ N_PAIRS = {
     "abalone": 1000,
 }
 N_TEST_PAIRS = 20_000
+NOISE = {"lower noise": 0.2, "higher noise": 0.8}
 
 
 class Pairs(NamedTuple):
@@ -152,3 +164,22 @@ def expected_utilities(name: str, partition: int) -> Split:
     50 rows to learn from, as in the paper, and 1000 to test.
     """
     return utilities(int(name), seed=[partition, int(name)])
+
+
+# ------------------------------------------------------------------------------ made-up data
+
+
+def three_ranks(name: str, partition: int) -> Split:
+    """Three ranks in the plane, with lower or higher noise."""
+    return three_ranks_2d(noise=NOISE[name], seed=partition)
+
+
+def five_levels(name: str, partition: int) -> Split:
+    """Five levels on a line."""
+    return five_levels_1d(seed=partition)
+
+
+def bands(name: str, partition: int) -> Split:
+    """Five bands in the plane; ranks begin with 0."""
+    split = bands_2d(seed=partition)
+    return split._replace(y=split.y - 1, y_test=split.y_test - 1)

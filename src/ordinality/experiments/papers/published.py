@@ -1,7 +1,8 @@
-"""Printed tables as text, and the same as numbers.
+"""What the papers print: tables, and claims about time.
 
-A line is a set followed by mean and spread for each column, in the order of the paper's
-columns, so that it can be held against the page.
+A table is kept as text: a line is a set followed by mean and spread for each column, in the
+order of the paper's columns, so that it can be compared with the page. A claim about time
+is set beside the processor seconds of our rows.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from ordinality.experiments.papers import get
 from ordinality.experiments.spec import Method, Published, Spec
 
-__all__ = ["CLAIMS", "Claim", "lines", "read"]
+__all__ = ["CLAIMS", "Claim", "read", "times"]
 
 
 Key = tuple[str, str, str]  # set, method, metric
@@ -24,7 +25,10 @@ Key = tuple[str, str, str]  # set, method, metric
 def read(
     text: str, columns: Sequence[tuple[str, str]], *, suffix: str = "", spread: bool = True
 ) -> dict[Key, Published]:
-    """Published numbers by set, method and metric."""
+    """Published numbers by set, method and metric.
+
+    Behind a mean, ``*`` is the paper's star and ``b`` its bold type; ``-`` is an empty entry.
+    """
     found: dict[Key, Published] = {}
     width = 2 if spread else 1
     lines = [line.split() for line in text.strip().splitlines()]
@@ -49,9 +53,7 @@ def read(
     return found
 
 
-# ----------------------------------------------------------------
-# What the papers say about time, and the processor seconds of our rows beside it.
-
+# ------------------------------------------------------------------------------ time
 
 Rows = Mapping[str, Mapping[str, Any]]  # by the key of the cell, of all experiments
 
@@ -77,9 +79,7 @@ _SEARCH = (
     "cross-validation visits 130 points for every fold."
 )
 
-
 _METHODS = ("svm", "map-evidence", "ep-evidence")
-
 
 CLAIMS = (
     Claim("GPOR, 6.2", _SEARCH, "nine sets, 5 levels", "gpor/table-2", _METHODS),
@@ -120,7 +120,7 @@ CLAIMS = (
 )
 
 
-def lines(rows: Rows) -> Iterator[list[str]]:
+def times(rows: Rows) -> Iterator[list[str]]:
     """Source, claim, data, method and our seconds; what has no rows is "missing"."""
     for claim in CLAIMS:
         spec = get(claim.spec)

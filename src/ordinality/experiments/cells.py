@@ -11,13 +11,13 @@ import platform
 import random
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from typing import Any
 
-from ordinality.experiments.result_rows import Row, Store, cell_of
+from ordinality.experiments.result_rows import Row, Store, cell_of, converted
 from ordinality.experiments.spec import Cell, Method, Spec
 
 __all__ = [
@@ -55,6 +55,7 @@ def run(
     mapper: Mapper | None = None,
     progress: Progress | None = None,
     retry: bool = False,
+    fresh: bool = False,
 ) -> list[Row]:
     """Compute the cells that the store lacks, and give the rows of all, in their order.
 
@@ -63,23 +64,34 @@ def run(
     Parameters
     ----------
     spec : Spec
+        The experiment.
     store : Store
-    cells : list of Cell, optional
-        Some of the spec's cells; default all that are not optional.
-    jobs : int
+        Where its rows are kept.
+    cells : list of Cell, default=None
+        Some of the spec's cells; None is all that are not optional.
+    jobs : int, default=1
         Processes, each with one BLAS thread.
-    mapper : callable, optional
+    mapper : callable, default=None
         ``mapper(function, works)`` gives results as they finish, in place of processes.
-    progress : callable, optional
+    progress : callable, default=None
         Called as ``progress(done, total, row)`` after each cell.
-    retry : bool
-        Compute cells again whose row is a failure.
+    retry : bool, default=False
+        Whether cells whose row is a failure are computed again.
+    fresh : bool, default=False
+        Whether all cells are computed again; the new rows take the place of the old.
+
+    Returns
+    -------
+    rows : list of dict
+        One for each cell: what it is the result of (``experiment``, ``set``, ``partition``,
+        ``method``, ``settings``), ``seed``, ``metrics`` or ``error``, ``seconds`` of the
+        processor and ``versions``.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from ordinality.experiments.spec import Method, Metric, Spec
+    >>> from ordinality.experiments import Method, Metric, Spec, Store, run
     >>> def guess(problem, seed):
     ...     return {"error": problem / seed}
     >>> spec = Spec("demo/table-1", "A demonstration", "nowhere", "demo", sets=("a",),
@@ -91,7 +103,7 @@ def run(
     [1.0, 0.5]
     """
     cells = list(spec.cells() if cells is None else cells)
-    waiting = todo(cells, store, retry=retry)
+    waiting = list(dict.fromkeys(cells)) if fresh else todo(cells, store, retry=retry)
     if waiting:
         works = [Work(cell, spec.computes(cell), spec.problem) for cell in waiting]
         mapper = mapper or processes(jobs)
@@ -116,25 +128,8 @@ def recompute(
 ) -> list[tuple[Row, Row]]:
     """Compute some rows of the store again: pairs of the stored row and the new one.
 
-    Parameters
-    ----------
-    spec : Spec
-    store : Store
-        It is only read.
-    count : int
-        How many rows are drawn; all if there are fewer.
-    cells : list of Cell, optional
-        What to draw from; default every cell of the spec that has a row, optional ones too.
-    seed : int, optional
-        Of the draw.
-    mapper, progress : callable
-        As in `run`.
-
-    Examples
-    --------
-    >>> from ordinality.experiments.papers import get
-    >>> recompute(get("gpor/table-2"), Store("there is no such file"), 3)
-    []
+    They are drawn by the seed from `cells`, by default from every cell of the spec that has a
+    row; all are taken if there are fewer than `count`. The store is only read.
     """
     rows = store.rows()
     if cells is None:
@@ -151,28 +146,13 @@ def recompute(
 
 
 def same(stored: Row, new: Row) -> bool:
-    """Whether two rows of a cell have the same numbers, to six decimals, or the same failure.
-
-    Examples
-    --------
-    >>> same({"metrics": {"mae": 2 / 3}}, {"metrics": {"mae": 0.666667}})
-    True
-    >>> same({"metrics": {"mae": 0.25}}, {"error": {"type": "ValueError", "message": ""}})
-    False
-    """
+    """Whether two rows have the same numbers, to six decimals, or the same failure."""
     one, other = ((rounded(row.get("metrics", {})), row.get("error")) for row in (stored, new))
     return repr(one) == repr(other)  # as text, since NaN is not equal to itself
 
 
 def todo(cells: Iterable[Cell], store: Store, *, retry: bool = False) -> list[Cell]:
-    """The cells without a row; with `retry` also those whose row is a failure.
-
-    Examples
-    --------
-    >>> cell = Cell("demo", "a", 1, "ep")
-    >>> todo([cell], Store("there is no such file")) == [cell]
-    True
-    """
+    """The cells without a row; with `retry` also those whose row is a failure."""
     rows = store.rows()
     return [
         cell
@@ -182,17 +162,7 @@ def todo(cells: Iterable[Cell], store: Store, *, retry: bool = False) -> list[Ce
 
 
 def execute(work: Work) -> Row:
-    """Compute one cell; whatever happens to the method, the outcome is a row.
-
-    Examples
-    --------
-    >>> def fails(problem, seed):
-    ...     raise ValueError("too few rows")
-    >>> cell, method = Cell("demo", "a", 1, "fails"), Method("fails", "Fails", fails)
-    >>> work = Work(cell, method, problem=lambda name, partition: None)
-    >>> execute(work)["error"]
-    {'type': 'ValueError', 'message': 'too few rows'}
-    """
+    """Compute one cell; whatever happens to the method, the outcome is a row."""
     from threadpoolctl import threadpool_limits
 
     cell, began = work.cell, time.process_time()
@@ -223,20 +193,8 @@ def execute(work: Work) -> Row:
 
 
 def rounded(value: Any) -> Any:
-    """Numbers as rows keep them, to six decimals; lists and dicts of them likewise.
-
-    Examples
-    --------
-    >>> rounded({"mae": 2 / 3, "by round": [1 / 3, 1]})
-    {'mae': 0.666667, 'by round': [0.333333, 1]}
-    """
-    if isinstance(value, Mapping):
-        return {key: rounded(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [rounded(item) for item in value]
-    if hasattr(value, "tolist"):  # arrays and scalars of NumPy
-        return rounded(value.tolist())
-    return round(value, DECIMALS) if isinstance(value, float) else value
+    """Numbers as rows keep them, to six decimals; lists and dicts of them likewise."""
+    return converted(value, lambda x: round(x, DECIMALS) if isinstance(x, float) else x)
 
 
 @cache
@@ -263,13 +221,7 @@ def versions() -> dict[str, str]:
 
 
 def processes(jobs: int) -> Mapper:
-    """A mapper over so many processes of joblib; one is this process itself.
-
-    Examples
-    --------
-    >>> list(processes(1)(abs, [-1, -2]))
-    [1, 2]
-    """
+    """A mapper over so many processes of joblib; one is this process itself."""
     if jobs < 1:
         raise ValueError(f"jobs is {jobs}; give the number of processes, 1 or more.")
     if jobs == 1:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from joblib.externals.loky import get_reusable_executor
 
+from ordinality.experiments.cells import Work, execute, processes, recompute, run, same, todo
 from ordinality.experiments.result_rows import Store, cell_of
-from ordinality.experiments.run import Work, execute, processes, recompute, run, same, todo
 from ordinality.experiments.spec import Cell, Method, Spec
 
 from . import tiny
@@ -38,6 +38,7 @@ def test_a_cell_has_the_same_key_whatever_the_order_of_its_settings():
     other = Cell("e", "s", 1, "m", {"b": 2, "a": 1})
     assert one.key == other.key
     assert one.key != Cell("e", "s", 1, "m", {"a": 1, "b": 3}).key
+    assert one.key == '["e", "s", 1, "m", {"a": 1, "b": 2}]'  # which finds stored rows
 
 
 def test_first_partitions_come_first_and_optional_methods_only_when_named():
@@ -171,7 +172,7 @@ def test_ctrl_c_leaves_the_finished_rows_and_the_next_run_does_the_rest(store):
 def test_a_killed_run_loses_no_finished_row_and_ends_in_the_same_table(store, tmp_path):
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import tiny\n"
-        "from ordinality.experiments.run import run; "
+        "from ordinality.experiments.cells import run; "
         "from ordinality.experiments.result_rows import Store\n"
         "run(tiny.spec(slow=0.15), Store(sys.argv[2]), "
         "progress=lambda *a: print('row', flush=True))"
@@ -316,3 +317,19 @@ def test_a_work_is_computed_with_one_thread_of_blas():
     spec = Spec("a/b", "", "", "e", ("s",), 1, (Method("t", "T", threads),), (), tiny.problem)
     row = execute(Work(next(spec.cells()), spec.methods[0], lambda name, partition: None))
     assert row["metrics"]["most"] == 1
+
+
+def test_cells_are_computed_again_on_request_and_the_new_rows_are_taken(store):
+    before = run(tiny.spec(), store)
+    done = []
+    after = run(tiny.spec(), store, fresh=True, progress=lambda *found: done.append(found))
+    assert len(done) == len(before)
+    assert numbers(after) == numbers(before)
+    assert len(store.path.read_bytes().splitlines()) == 2 * len(before)
+
+
+def test_rows_are_the_same_to_six_decimals():
+    stored = {"metrics": {"mae": 2 / 3, "gone": np.nan}}
+    assert same(stored, {"metrics": {"mae": 0.666667, "gone": np.nan}})
+    assert not same(stored, {"metrics": {"mae": 0.66666, "gone": np.nan}})
+    assert not same(stored, {"error": {"type": "ValueError", "message": ""}})
