@@ -45,7 +45,14 @@ Array = NDArray[Any]
 
 
 class MissingDataError(FileNotFoundError, ValueError):
-    """A file is not in the data folder; the message says where to get it."""
+    """A file is not in the data folder; the message says where to get it.
+
+    Examples
+    --------
+    >>> from ordinality import datasets
+    >>> issubclass(datasets.MissingDataError, FileNotFoundError)
+    True
+    """
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,17 @@ LISTED = 8  # names in one sentence, at most
 
 
 class TableError(ValueError):
-    """A table that cannot be used as asked; the message says why and what to do."""
+    """A table that cannot be used as asked; the message says why and what to do.
+
+    Examples
+    --------
+    >>> from ordinality.tables import TableError, read
+    >>> try:
+    ...     read("no-such-file.csv")
+    ... except TableError as error:
+    ...     print("refused")
+    refused
+    """
 
 
 @dataclass(frozen=True)
