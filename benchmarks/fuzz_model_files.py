@@ -75,6 +75,7 @@ def models():
         "gp laplace": o.OrdinalGP(inference="laplace", link="logit", **fixed),
         "gp ard": o.OrdinalGP("ard", criterion="loo", decision="median", **fixed),
         "gp sum": o.OrdinalGP(2.0 * k.Gaussian(np.ones(3)) + k.Linear() * k.Matern(), **fixed),
+        "gp costs": o.OrdinalGP(decision=1.0 - np.eye(3), class_weight="balanced", **fixed),
         "plsor": o.LeastSquaresOrdinalGP(**fixed),
         **{f"boost {name}": o.OrdinalBoost(learner=name, **boost)
            for name in ("perceptron", "sigmoid", "stump", "tree")},
@@ -111,9 +112,12 @@ def models():
     rated = o.PreferenceGP(X, **fixed).fit(pairs, answers, ratings=(np.arange(14), y))
     yield "rated", rated, asked
     yield "preference svm", o.PreferenceSVM(X).fit(pairs, answers), asked
+    grid = {"log_C": (0, 1), "log_kappa": (0, 0), "fine_steps": 0, "cv": 2}
+    yield "preference search", o.PreferenceSVMCV(X, **grid).fit(pairs, answers), asked
     yield "labels", o.LabelRankingGP(**fixed).fit(X, orders), new
     yield "classes", o.LabelRankingGP(graph="multiclass", **fixed).fit(X, words), new
     yield "label svm", o.LabelRankingSVM().fit(X, orders), new
+    yield "label search", o.LabelRankingSVMCV(**grid).fit(X, orders), new
     yield from tables(X, words, ColumnTransformer, SimpleImputer, OneHotEncoder, make_pipeline)
 
 

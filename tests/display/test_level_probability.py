@@ -9,7 +9,7 @@ import polars
 import pytest
 from matplotlib.collections import LineCollection, PolyCollection
 from sklearn.compose import make_column_transformer
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
@@ -225,11 +225,18 @@ def test_two_of_many_features_are_drawn_and_the_rest_held(rows, drawn):
 
 
 def test_a_model_without_a_latent_function_is_refused(rows):
-    model = RoundedRegressor(Ridge())
+    model = LogisticRegression().fit(*rows)
     with pytest.raises(
-        TypeError, match="RoundedRegressor has no latent function; LatentDisplay"
+        TypeError, match="LogisticRegression has no latent function; LatentDisplay takes"
     ):
-        LatentDisplay.from_estimator(model.fit(*rows), *rows)
+        LatentDisplay.from_estimator(model, *rows)
+
+
+def test_the_latent_function_of_a_regression_on_the_ranks_is_drawn(rows):
+    X, y = rows
+    model = RoundedRegressor(Ridge()).fit(X, y)
+    shown = LatentDisplay.from_estimator(model, X, y, features=0)
+    assert shown.thresholds.tolist() == model.thresholds_.tolist()
 
 
 # ------------------------------------------------------------------------------ words

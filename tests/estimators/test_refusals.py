@@ -103,11 +103,11 @@ def called(model, method, rows):
     return list(found) if method.startswith("staged") else found
 
 
-@pytest.mark.parametrize("method", METHODS)
-@every_classifier
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [(name, m) for name, model in CLASSIFIERS.items() for m in METHODS if hasattr(model, m)],
+)
 def test_nothing_is_predicted_before_fit_or_from_other_rows(name, method):
-    if not hasattr(CLASSIFIERS[name], method):
-        pytest.skip(f"{name} has no {method}")
     with refused("not fitted yet. Call 'fit'", NotFittedError):
         called(clone(CLASSIFIERS[name]), method, X)
     model = fit(name)
