@@ -6,8 +6,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import PredefinedSplit, StratifiedKFold
 
 from ordinality import OrdinalSVM, OrdinalSVMCV, metrics
-from ordinality.estimators.base_gp import Scaling
 from ordinality.estimators.calibration import fold_splits
+from ordinality.estimators.fitting import Scaling
 
 SMALL = {"log_C": (-1, 1), "log_kappa": (-1, 1), "fine_steps": 1, "calibration_folds": None}
 CONSTRAINTS = ["implicit", "explicit", "fixed-margin"]

@@ -20,7 +20,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from ordinality import persist
 from ordinality.estimators import OrdinalBoost, RoundedRegressor
-from ordinality.estimators.base_gp import Scaling
+from ordinality.estimators.fitting import Scaling
 from ordinality.persist import names
 from ordinality.persist.names import THEIRS
 from ordinality.persist.trust import LOADERS

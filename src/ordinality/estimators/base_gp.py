@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,45 +20,27 @@ from ..gp.optimise import Fit, maximise, scattered
 from ..kernels.base import Kernel
 from ..kernels.foreign import translate
 from .base_ordinal import OrdinalClassifier
-from .fit_log import FitLog, SearchLog
-from .fitting import atomic, canonical_order, check_weights, first_copies, rows_of
+from .fitting import (
+    FitLog,
+    Scaling,
+    SearchLog,
+    atomic,
+    canonical_order,
+    check_weights,
+    first_copies,
+    rows_of,
+)
 from .threads import one_pool, thread_map
 
-__all__ = ["GaussianProcessClassifier", "Learner", "Scaling"]
+__all__ = ["GaussianProcessClassifier", "Learner"]
+
 
 # A row of weight w is rounded by eps w in the criterion, and its site is w times as sharp as
 # others: above this weight that is why an engine does not converge.
 _HEAVY = 1e6
 
+
 _BATCH = 2000  # rows predicted at once: bounds the memory for their covariances
-
-
-@dataclass(frozen=True, eq=False)
-class Scaling:
-    """``(x - centre) / spread``: features of mean zero and standard deviation one."""
-
-    centre: np.ndarray  # (d,)
-    spread: np.ndarray  # (d,), one for a feature that never varies
-
-    @classmethod
-    def of(cls, X: np.ndarray, weights: np.ndarray) -> Scaling:
-        """The scaling under which these rows are standardised."""
-        centre = np.average(X, axis=0, weights=weights)
-        reach = np.max(np.abs(X - centre), axis=0)
-        unit = np.where(reach > 0, reach, 1.0)  # squares of 1e200 overflow
-        squares = ((X - centre) / unit) ** 2
-        spread = unit * np.sqrt(np.average(squares, axis=0, weights=weights))
-        # Below this a column is constant up to the rounding of its mean.
-        floor = 10 * np.finfo(float).eps * np.abs(centre) * np.sqrt(len(X))
-        return cls(centre, np.where(spread > floor, spread, 1.0))
-
-    @classmethod
-    def none(cls, d: int) -> Scaling:
-        """Features as they are."""
-        return cls(np.zeros(d), np.ones(d))
-
-    def __call__(self, X: np.ndarray) -> np.ndarray:
-        return (X - self.centre) / self.spread
 
 
 class Learner:

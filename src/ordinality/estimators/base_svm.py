@@ -19,8 +19,7 @@ from ..svm.kernel_rows import KernelRows
 from ..svm.linear import solve_linear
 from ..svm.solver import Solution, solve
 from ..svm.terms import FORMULATIONS, Terms, comparisons
-from .fit_log import FitLog
-from .fitting import check_choices, check_positive, check_whole
+from .fitting import FitLog, check_choices, check_positive, check_whole
 from .threads import one_pool
 
 __all__ = [

@@ -35,8 +35,7 @@ from .. import levels as _levels
 from ..gp.likelihoods import Ordinal
 from ..levels import thresholds_to_free
 from .base_ordinal import OrdinalClassifier
-from .fit_log import FitLog
-from .fitting import DistinctRows
+from .fitting import DistinctRows, FitLog
 from .threads import thread_map
 
 __all__ = [

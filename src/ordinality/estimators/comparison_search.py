@@ -23,8 +23,7 @@ from sklearn.model_selection import check_cv
 from ..svm.kernel_rows import KernelRows
 from ..svm.solver import solve
 from ..svm.terms import comparisons
-from .fit_log import FitLog
-from .fitting import check_whole
+from .fitting import FitLog, check_whole
 from .svm_search import best, coarse_to_fine, n_points, whole_powers
 
 __all__ = ["ComparisonSearch", "Fold"]

@@ -24,8 +24,9 @@ from ..gp.predict import LabelPredictor, choice_probabilities
 from ..kernels.base import Kernel
 from ..kernels.foreign import translate
 from ..kernels.stationary import Gaussian
-from .base_gp import Learner, Scaling
+from .base_gp import Learner
 from .fitting import (
+    Scaling,
     atomic,
     canonical_order,
     check_choices,

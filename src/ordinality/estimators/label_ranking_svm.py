@@ -10,9 +10,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..svm.kernel_rows import kernel_rows
 from ..svm.pairs import EdgeRows
-from .base_gp import Scaling
 from .base_svm import ComparisonMachine, chosen
-from .fitting import atomic, check_weights
+from .fitting import Scaling, atomic, check_weights
 from .label_graphs import LabelRanker, edges_to_learn, labels_of
 
 __all__ = ["LabelRankingSVM"]

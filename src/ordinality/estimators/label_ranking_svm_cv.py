@@ -10,10 +10,9 @@ from sklearn.utils.validation import validate_data
 
 from ..svm.kernel_rows import KernelRows
 from ..svm.pairs import EdgeRows
-from .base_gp import Scaling
 from .base_svm import chosen
 from .comparison_search import ComparisonSearch, Fold
-from .fitting import atomic, check_weights
+from .fitting import Scaling, atomic, check_weights
 from .label_graphs import labels_of, read_edges
 from .label_ranking_svm import LabelRankingSVM
 

@@ -29,8 +29,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .fit_log import FitLog
-from .fitting import atomic, check_positive, check_whole
+from .fitting import FitLog, atomic, check_positive, check_whole
 
 __all__ = ["LowRank", "LowRankImputer", "low_rank", "row_coefficients"]
 

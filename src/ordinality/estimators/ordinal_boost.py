@@ -17,12 +17,12 @@ from ..boosting import ensemble as _ensemble
 from ..boosting.ensemble import Ensemble, boost, rank_boost
 from ..boosting.learners import Trainer
 from . import boost_learners
-from .base_gp import Scaling
 from .boost_learners import check_learner, trainer
 from .calibration import ScoredClassifier, level_order
-from .fit_log import FitLog
 from .fitting import (
     DistinctRows,
+    FitLog,
+    Scaling,
     atomic,
     check_choices,
     check_positive,

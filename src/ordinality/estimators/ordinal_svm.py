@@ -17,12 +17,12 @@ from .. import metrics
 from ..kernels.features import Linear
 from ..svm.kernel_rows import KernelRows, kernel_rows, part
 from ..svm.terms import FORMULATIONS
-from .base_gp import Scaling
 from .base_svm import Machine, Trained, check_shape, chosen, gamma_of
 from .calibration import ScoredClassifier, fold_splits
-from .fit_log import FitLog
 from .fitting import (
     DistinctRows,
+    FitLog,
+    Scaling,
     atomic,
     check_choices,
     check_positive,

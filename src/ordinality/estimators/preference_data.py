@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_array
 from .. import levels as _levels
 from ..gp.design import Combinations
 from ..kernels.base import Kernel
-from .base_gp import Scaling
+from .fitting import Scaling
 
 __all__ = [
     "Answers",

@@ -19,9 +19,9 @@ _PLACES = """
     boosting.learners: ClippedFunction DecisionStump
     boosting.perceptron: Halfspace SoftHalfspace
     boosting.trees: DecisionTree
-    estimators.base_gp: Scaling
     estimators.boost_learners: Vote
     estimators.calibration: OrdinalLink
+    estimators.fitting: Scaling
     estimators.label_ranking_gp: LabelRankingGP
     estimators.label_ranking_svm: LabelRankingSVM
     estimators.label_ranking_svm_cv: LabelRankingSVMCV

@@ -25,7 +25,7 @@ from ordinality import (
     PreferenceSVMCV,
     RankBoost,
 )
-from ordinality.estimators import fit_log
+from ordinality.estimators import fitting
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))
@@ -80,7 +80,7 @@ each = pytest.mark.parametrize("name", CASES)
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """A busy machine must not turn steps into stages."""
-    monkeypatch.setattr(fit_log, "_SILENCE", np.inf)
+    monkeypatch.setattr(fitting, "_SILENCE", np.inf)
 
 
 def fitted(name, **settings):
@@ -174,7 +174,7 @@ def test_subsets_of_a_search_are_told_one_by_one(capfd):
 
 
 def test_a_step_after_long_silence_is_told_like_a_stage(monkeypatch, capfd):
-    monkeypatch.setattr(fit_log, "_SILENCE", 0.0)
+    monkeypatch.setattr(fitting, "_SILENCE", 0.0)
     fitted("OrdinalBoost", verbose=1, calibration_folds=None)
     err = capfd.readouterr().err
     assert all(f"round {t} of 5: loss" in err for t in range(1, 6))
@@ -194,7 +194,7 @@ def test_the_loss_told_is_that_of_the_finished_model(caplog):
 def test_the_time_left_is_in_proportion_to_what_is_left(monkeypatch, capfd):
     now = iter([0.0, 0.0, *[30.0] * 3, *[400.0] * 3, *[9000.0] * 3])
     monkeypatch.setattr(time, "monotonic", lambda: next(now))
-    tick = fit_log.FitLog(OrdinalSVM(verbose=2)).counter("fold", 10)
+    tick = fitting.FitLog(OrdinalSVM(verbose=2)).counter("fold", 10)
     for more in (1, 3, 4):
         tick(more)
     assert capfd.readouterr().err.splitlines() == [
