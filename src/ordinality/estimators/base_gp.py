@@ -1,7 +1,7 @@
 """What the Gaussian-process estimators share.
 
-`Scaling` standardises features, `Learner` searches the free parameters of an objective, and
-`GaussianProcessClassifier` fits and predicts ordered labels with a latent function.
+`Learner` searches the free parameters of an objective; `GaussianProcessClassifier` fits and
+predicts ordered labels with a latent function.
 """
 
 from __future__ import annotations
@@ -34,11 +34,9 @@ from .threads import one_pool, thread_map
 
 __all__ = ["GaussianProcessClassifier", "Learner"]
 
-
 # A row of weight w is rounded by eps w in the criterion, and its site is w times as sharp as
 # others: above this weight that is why an engine does not converge.
 _HEAVY = 1e6
-
 
 _BATCH = 2000  # rows predicted at once: bounds the memory for their covariances
 

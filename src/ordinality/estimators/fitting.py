@@ -1,4 +1,8 @@
-"""What every fit does: check parameters, sort rows, succeed whole or change nothing."""
+"""What every fit does: check, sort and scale the rows, log, succeed whole or change nothing.
+
+Every estimator has a logger named after its class below "ordinality". Nothing here configures
+logging; lines for stderr are written only where no handler of the user's writes them.
+"""
 
 from __future__ import annotations
 
@@ -206,14 +210,6 @@ class Scaling:
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         return (X - self.centre) / self.spread
-
-
-# ----------------------------------------------------------------
-# Messages of a long fit: to a logger, and to stderr if it is verbose.
-#
-# Every estimator has a logger named after its class below "ordinality". Nothing here
-# configures logging; lines for stderr are written only where no handler of the user's writes
-# them.
 
 
 logging.getLogger("ordinality").addHandler(logging.NullHandler())
