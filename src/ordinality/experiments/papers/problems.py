@@ -16,10 +16,12 @@ from ordinality.datasets import (
     Split,
     bands_2d,
     five_levels_1d,
+    label_pairs,
     load,
     partitions,
     standardised,
     three_ranks_2d,
+    utility_pairs,
 )
 from ordinality.datasets import equal_frequency as cut
 from ordinality.datasets import expected_utilities as utilities
@@ -101,21 +103,8 @@ def items(name: str, partition: int) -> Pairs:
     sets have fewer, so that pairs must have been drawn more than once.
     """
     metric = load(f"regression/{name}")
-    train, test = _drawn(metric.y, N_PAIRS[name], partition)
-    return Pairs(metric.X, train, test)
-
-
-def _drawn(target: Floats, m: int, number: int) -> tuple[Numbers, Numbers]:
-    rng, m_drawn = np.random.default_rng(number), m + 50  # some may be drawn twice
-    train, test = np.empty((0, 2), dtype=np.int64), np.empty((0, 2), dtype=np.int64)
-    while len(train) < m or len(test) < N_TEST_PAIRS:
-        pairs = rng.integers(len(target), size=(4 * N_TEST_PAIRS, 2))
-        pairs = pairs[target[pairs[:, 0]] > target[pairs[:, 1]]]
-        if len(train) < m:
-            train = rng.permutation(np.unique(pairs[:m_drawn], axis=0))[:m]
-            pairs = pairs[m_drawn:]
-        test = np.concatenate([test, pairs])[:N_TEST_PAIRS]
-    return train, test
+    drawn = utility_pairs(metric.y, N_PAIRS[name], N_TEST_PAIRS, disjoint=False, seed=partition)
+    return Pairs(metric.X, *drawn)
 
 
 def documents(name: str, partition: int) -> Pairs:
@@ -125,8 +114,7 @@ def documents(name: str, partition: int) -> Pairs:
     of LETOR, since the words of the documents are not in the data folder.
     """
     X, relevance = _query(3)
-    better, worse = np.nonzero(relevance[:, None] > relevance)
-    pairs = np.random.default_rng([partition]).permutation(np.column_stack([better, worse]))
+    pairs = np.random.default_rng([partition]).permutation(label_pairs(relevance))
     m = int(name)
     return Pairs(X, pairs[:m], pairs[m:])
 
