@@ -186,9 +186,9 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
             standardize=(True, False),
             coarse_to_fine=(True, False),
         )
-        self._check_decision()
         check_positive(self, "noise", "slope")
         check_whole(self, n_restarts=0, max_evaluations=1)
+        self._check_decision()
 
     def _default_kernel(self, d: int) -> Kernel:
         return 1.0 * Gaussian(np.sqrt(d))

@@ -309,11 +309,11 @@ class ThresholdedEnsemble(ScoredClassifier):
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
-        check_learner(self.learner)
-        self._check_decision()
         check_choices(self, standardize=(True, False), warm_start=(True, False))
         check_positive(self, "steepness")
         check_whole(self, n_estimators=1, max_depth=1, updates=1, patience=1)
+        check_learner(self.learner)
+        self._check_decision()
         if self.max_depth > _DEEPEST:
             raise ValueError(f"max_depth={self.max_depth} is too deep; {_DEEPEST} is the most.")
         if self.calibration_folds is not None:

@@ -200,9 +200,9 @@ class OrdinalGP(GaussianProcessClassifier):
             standardize=(True, False),
             coarse_to_fine=(True, False),
         )
-        self._check_decision()
         check_positive(self, "noise", "tol")
         check_whole(self, n_restarts=0, max_iter=1, max_evaluations=1)
+        self._check_decision()
 
     def _default_kernel(self, d: int) -> Kernel:
         return Gaussian(np.sqrt(d))
