@@ -5,15 +5,14 @@ import io
 import os
 import sys
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import narwhals as nw
 import polars as pl
 import pytest
 
-from ordinality.tables import TableError, read
-from ordinality.tables.read import unpacked, without_panic_text
+from ordinality.tables import TableError, binary, read
+from ordinality.tables.read import unpacked
 
 FRAME = pl.DataFrame({"dose": [1.5, 2.0, 4.0], "effect": ["none", "some", "some"]})
 CSV = "dose,effect\n1.5,none\n2.0,some\n4.0,some\n"
@@ -208,7 +207,7 @@ def test_a_damaged_binary_file_leaves_no_panic_on_stderr(kind, tmp_path, capfd):
     WRITERS[path.name](path)
     whole = path.read_bytes()
     refused = 0
-    for place in range(8, len(whole) - 8, 5):
+    for place in range(8, len(whole) - 8, len(whole) // 12):
         content = bytearray(whole)
         content[place] ^= 0xFF
         path.write_bytes(content)
@@ -216,58 +215,40 @@ def test_a_damaged_binary_file_leaves_no_panic_on_stderr(kind, tmp_path, capfd):
             read(path)
         except TableError:
             refused += 1
-    assert refused > 20
+    assert refused > 2
     assert capfd.readouterr().err == ""
 
 
-PANIC = b"""
-thread 'async-executor-1' (8492) panicked at crates/polars/mod.rs:418:9:
-assertion `left == right` failed
-  left: 0
-stack backtrace:
-   0: core::panicking::panic_fmt
-note: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.
-"""
+@pytest.mark.parametrize("end", ["os.abort()", "os._exit(7)", "raise SystemExit(1)"])
+def test_a_reader_that_dies_is_a_refusal(end, tmp_path, monkeypatch, capfd):
+    """As polars does, for one, where a page claims to need more memory than there is."""
+    script = tmp_path / "reader.py"
+    script.write_text(f"import os\nos.write(2, b'memory allocation failed')\n{end}\n")
+    path = tmp_path / "a.parquet"
+    WRITERS[path.name](path)
+    monkeypatch.setattr(binary, "__file__", str(script))
+    with pytest.raises(TableError, match="the Parquet file is truncated or corrupt; write or"):
+        read(path)
+    assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize(
-    ("written", "seen"),
-    [
-        (PANIC, ""),
-        (b"before\n" + PANIC + b"after\n", "before\nafter\n"),
-        (PANIC + PANIC + b"after\n", "after\n"),
-        (b"".join(PANIC.splitlines(keepends=True)[:3]), ""),
-        (b"a line of somebody else\n", "a line of somebody else\n"),
-        (b"the thread panicked at home\n", "the thread panicked at home\n"),
-    ],
-)
-def test_only_the_text_of_panics_is_kept_off_stderr(written, seen, capfd):
-    with without_panic_text():
-        os.write(2, written)
-    assert capfd.readouterr().err == seen
+def test_a_reader_that_the_system_kills_ran_out_of_memory(tmp_path, monkeypatch):
+    script = tmp_path / "reader.py"
+    script.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    path = tmp_path / "a.parquet"
+    WRITERS[path.name](path)
+    monkeypatch.setattr(binary, "__file__", str(script))
+    with pytest.raises(MemoryError, match="does not fit into memory"):
+        read(path)
 
 
-def test_errors_pass_and_stderr_is_restored(capfd):
-    def interrupted():
-        with without_panic_text():
-            os.write(2, PANIC)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    os.write(2, b"afterwards")
-    assert capfd.readouterr().err == "afterwards"
-
-
-def test_two_threads_do_not_take_each_others_stderr(capfd):
-    def work(_):
-        with without_panic_text():
-            os.write(2, PANIC + b"kept\n")
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(work, range(40)))
-    os.write(2, b"end\n")
-    assert capfd.readouterr().err == "kept\n" * 40 + "end\n"
+def test_no_module_of_the_current_folder_is_run(tmp_path, monkeypatch):
+    path = tmp_path / "a.parquet"
+    WRITERS[path.name](path)
+    (tmp_path / "polars.py").write_text("open('ran', 'w').close()")
+    monkeypatch.chdir(tmp_path)
+    assert len(read(path).frame)
+    assert not (tmp_path / "ran").exists()
 
 
 # ---------------------------------------------------------------- limits

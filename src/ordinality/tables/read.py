@@ -14,14 +14,8 @@ import gzip
 import io
 import json
 import os
-import re
 import sys
-import tempfile
-import threading
-import time
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +23,11 @@ import narwhals as nw
 
 from ordinality._text import nested_deeper
 
+from .binary import frame_apart
 from .delimited import decoded, frame_of_text
 from .frames import Table, TableError, nearest
 
-__all__ = ["FORMATS", "format_suffix", "need_polars", "read", "unpacked", "without_panic_text"]
+__all__ = ["FORMATS", "format_suffix", "need_polars", "read", "unpacked"]
 
 # Suffix -> kind of file.
 FORMATS = {
@@ -47,7 +42,6 @@ FORMATS = {
 }
 SHEETS = {".xlsx", ".xls", ".xlsm", ".ods", ".numbers"}
 PARQUET, ARROW, GZIP = b"PAR1", b"ARROW1", b"\x1f\x8b"  # first bytes
-CELL = 8  # bytes of a number in memory
 NESTED = 32  # levels of lists and objects within one line of JSON; deeper ones are refused
 
 VARIABLE = "ORDINALITY_MAX_UNPACKED"
@@ -184,35 +178,23 @@ def need_polars() -> None:
 
 def _binary(raw: bytes, kind: str, suffix: str, source: str) -> Any:
     """A polars frame of a Parquet or an Arrow file."""
-    import polars
-
-    magic, name, scan, read_all = (
-        (PARQUET, "Parquet", polars.scan_parquet, polars.read_parquet)
-        if kind == "parquet"
-        else (ARROW, "Arrow", polars.scan_ipc, polars.read_ipc)
-    )
+    magic, name = (PARQUET, "Parquet") if kind == "parquet" else (ARROW, "Arrow")
     if not raw.startswith(magic):
         raise TableError(
             f"{source} cannot be read as {suffix}: it does not begin as {name} files do; give "
             "it the suffix of its actual format."
         )
-    broken = TableError(
-        f"{source} cannot be read as {suffix}: the {name} file is truncated or corrupt; write "
-        "or download it again."
-    )
-    if not raw.endswith(magic):  # both formats begin and end with it
-        raise broken
-    try:
-        with without_panic_text():
-            lazy = scan(io.BytesIO(raw))
-            rows = lazy.select(polars.len()).collect().item()  # from the footer alone
-            _refuse_size(CELL * rows * len(lazy.collect_schema()), source)
-            return read_all(io.BytesIO(raw))
-    except (TableError, KeyboardInterrupt, SystemExit, MemoryError):
-        raise
-    # Damage raises any of polars' errors, or a panic of its core, which is not an Exception.
-    except BaseException:
-        raise broken from None
+    found, size = None, 0
+    if raw.endswith(magic):  # both formats begin and end with it
+        found, size = frame_apart(raw, kind, _limit())
+    if size:
+        _refuse_size(size, source)
+    if found is None:
+        raise TableError(
+            f"{source} cannot be read as {suffix}: the {name} file is truncated or corrupt; "
+            "write or download it again."
+        )
+    return found
 
 
 def _json_lines(raw: bytes, source: str) -> tuple[Any, list[str]]:
@@ -315,8 +297,7 @@ def _refuse_size(size: int, source: str, packed: int | None = None) -> None:
     `packed` is how many bytes of the file it took, if their ratio is limited too: Parquet and
     Arrow store repeated values at any ratio.
     """
-    stated = _stated_limit()
-    limit = MAX_UNPACKED if stated is None else stated
+    stated, limit = _stated_limit(), _limit()
     if size > limit:
         what = f"more than {_bytes(limit)}"
     elif stated is None and packed and size > max(RATIO_FROM, MAX_RATIO * packed):
@@ -327,6 +308,12 @@ def _refuse_size(size: int, source: str, packed: int | None = None) -> None:
         f"{source} unpacks to {what}, the limit for compressed tables; if you trust the file, "
         f"set the environment variable {VARIABLE} to the number of bytes it may take."
     )
+
+
+def _limit() -> int:
+    """Bytes that a table may take unpacked."""
+    stated = _stated_limit()
+    return MAX_UNPACKED if stated is None else stated
 
 
 def _stated_limit() -> int | None:
@@ -346,56 +333,3 @@ def _bytes(size: float) -> str:
             return f"{size:.0f} {unit}"
         size = round(size / 1000, 1)
     return f"{size:.1f} GB"
-
-
-# ---------------------------------------------------------------- panics of polars
-
-# Damage in a file can be an error in Rust, which writes a backtrace to file descriptor 2, past
-# ``sys.stderr``. So the descriptor points to a temporary file during the call; what is not the
-# text of a panic is written to stderr afterwards.
-
-# "thread 'name' (id) panicked at file.rs:1:2:", a message, and mostly a backtrace with a note.
-PANIC = re.compile(
-    rb"\n?thread '[^\n]*' (?:\(\d+\) )?panicked at [^\n]*\n"
-    rb".*?(?:note: [^\n]*RUST_BACKTRACE[^\n]*\n|(?=\n?thread '[^\n]*panicked at )|\Z)",
-    re.DOTALL,
-)
-WAIT, STEPS = 0.01, 20  # seconds, times: other threads of polars may still be writing
-_one_at_a_time = threading.Lock()  # the descriptor belongs to the whole process
-
-
-@contextmanager
-def without_panic_text() -> Iterator[None]:
-    """Keep the text of Rust panics off stderr; errors pass through."""
-    with _one_at_a_time, tempfile.TemporaryFile() as kept:
-        with suppress(AttributeError, OSError, ValueError):
-            sys.stderr.flush()
-        try:
-            stderr = os.dup(2)
-        except OSError:  # closed: there is nothing to keep clean
-            yield
-            return
-        os.dup2(kept.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            _settle(kept.fileno())
-            raise
-        finally:
-            os.dup2(stderr, 2)
-            os.close(stderr)
-            kept.seek(0)
-            others = PANIC.sub(b"", kept.read())
-            if others:
-                os.write(2, others)
-
-
-def _settle(file: int) -> None:
-    """Wait until a file has stopped growing."""
-    size = -1
-    for _ in range(STEPS):
-        now = os.fstat(file).st_size
-        if now == size:
-            return
-        size = now
-        time.sleep(WAIT)
