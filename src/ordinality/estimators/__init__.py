@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .label_ranking_gp import LabelRankingGP
-    from .label_ranking_svm import LabelRankingSVM
-    from .label_ranking_svm_cv import LabelRankingSVMCV
+    from .label_ranking_svm import LabelRankingSVM, LabelRankingSVMCV
     from .least_squares_ordinal_gp import LeastSquaresOrdinalGP
     from .low_rank_imputer import LowRankImputer
     from .ordinal_boost import OrdinalBoost, RankBoost
     from .ordinal_gp import OrdinalGP
     from .ordinal_svm import OrdinalSVM, OrdinalSVMCV
     from .preference_gp import PreferenceGP
-    from .preference_svm import PreferenceSVM
-    from .preference_svm_cv import PreferenceSVMCV
+    from .preference_svm import PreferenceSVM, PreferenceSVMCV
     from .rounded_regressor import RoundedRegressor
 
 __all__ = [
@@ -40,7 +38,7 @@ __all__ = [
 _HOMES = {
     "LabelRankingGP": "label_ranking_gp",
     "LabelRankingSVM": "label_ranking_svm",
-    "LabelRankingSVMCV": "label_ranking_svm_cv",
+    "LabelRankingSVMCV": "label_ranking_svm",
     "LeastSquaresOrdinalGP": "least_squares_ordinal_gp",
     "LowRankImputer": "low_rank_imputer",
     "OrdinalBoost": "ordinal_boost",
@@ -49,7 +47,7 @@ _HOMES = {
     "OrdinalSVMCV": "ordinal_svm",
     "PreferenceGP": "preference_gp",
     "PreferenceSVM": "preference_svm",
-    "PreferenceSVMCV": "preference_svm_cv",
+    "PreferenceSVMCV": "preference_svm",
     "RankBoost": "ordinal_boost",
     "RoundedRegressor": "rounded_regressor",
 }

@@ -23,8 +23,7 @@ _PLACES = """
     estimators.calibration: OrdinalLink
     estimators.fitting: Scaling
     estimators.label_ranking_gp: LabelRankingGP
-    estimators.label_ranking_svm: LabelRankingSVM
-    estimators.label_ranking_svm_cv: LabelRankingSVMCV
+    estimators.label_ranking_svm: LabelRankingSVM LabelRankingSVMCV
     estimators.least_squares_ordinal_gp: LeastSquaresOrdinalGP
     estimators.low_rank_imputer: LowRankImputer
     estimators.ordinal_boost: OrdinalBoost RankBoost
@@ -32,8 +31,7 @@ _PLACES = """
     estimators.ordinal_svm: OrdinalSVM OrdinalSVMCV
     estimators.preference_data: Answers Items
     estimators.preference_gp: PreferenceGP
-    estimators.preference_svm: PreferenceSVM
-    estimators.preference_svm_cv: PreferenceSVMCV
+    estimators.preference_svm: PreferenceSVM PreferenceSVMCV
     estimators.rounded_regressor: RoundedRegressor
     gp.criteria: LabelObjective Objective ObjectiveValue
     gp.design: Combinations Direct Labels
