@@ -2,7 +2,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
@@ -47,6 +47,10 @@ def test_thresholds_are_ordered_and_finite_even_with_empty_ranks(rule, H, y):
 
 
 @settings(deadline=None)
+@example(  # on which L-BFGS stops at 11.244
+    np.array([1.953125e-03, -2.75, 0.0, 2.375, 0.0]),
+    np.array([0.63476562, -3.0, -1.703125, -1.0, 0.63476562]),
+)
 @given(
     arrays(np.float64, 5, elements=st.floats(-3, 3)),
     arrays(np.float64, 5, elements=st.floats(-3, 3)),
@@ -63,9 +67,13 @@ def test_pooling_finds_the_minimum_under_the_order(log_plus, log_minus):
     bounds = [(None, None)] + [(0, None)] * 3
     options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}
     found = minimize(loss, np.zeros(4), jac=True, bounds=bounds, options=options)
-    value = loss(np.diff(ours, prepend=0.0))[0]
-    assert value == pytest.approx(found.fun, rel=1e-7)
+    free = np.diff(ours, prepend=0.0)
+    value, slope = loss(free)
     assert value <= found.fun * (1 + 1e-12)
+    # The loss is convex, so these conditions are enough; L-BFGS may stop short of the minimum.
+    assert abs(slope[0]) <= 1e-12 * value
+    assert np.all(slope[1:] >= -1e-12 * value)
+    np.testing.assert_allclose(slope[1:][free[1:] > 0], 0.0, atol=1e-12 * value)
 
 
 @pytest.mark.parametrize("rule", RULES)
