@@ -23,6 +23,7 @@ def processes():
     smooth = [kernels.Gaussian([1.0, 1.0, 1.0]), kernels.Matern(1.0), kernels.Linear()]
     for kernel in [*smooth, kernels.RationalQuadratic(1.0), kernels.Spline()]:
         ordinality.OrdinalGP(kernel, max_evaluations=2).fit(X, y)
+        kernel.slope(X, X[:10], np.ones((40, 10)))
     for inference in ("ep", "laplace", "variational"):
         for link in ("probit", "logit"):
             model = ordinality.OrdinalGP(inference=inference, link=link, max_evaluations=2)

@@ -242,5 +242,6 @@ def test_every_public_name_is_a_kernel():
 
 @pytest.mark.parametrize("name", kernels.__all__)
 def test_every_method_has_the_documentation_of_the_contract(name):
-    for method in ("diag", "pullback", "with_theta", "feature_relevance"):
+    inducing = ("pullback_between", "paired", "pullback_paired", "slope")
+    for method in ("diag", "pullback", *inducing, "with_theta", "feature_relevance"):
         assert "Parameters\n" in getattr(getattr(kernels, name), method).__doc__

@@ -4,6 +4,9 @@ A kernel is a frozen value. ``kernel(X, Y=None)`` is the covariance of rows, ``k
 its diagonal, and ``kernel.pullback(X, G)`` turns the derivatives dL/dK of a function of the
 covariance matrix into its gradient in ``kernel.theta``, the logarithms of the parameters.
 ``kernel.with_theta(theta)`` is a copy with others. ``a + b``, ``a * b``, ``2 * a`` are kernels.
+For inducing points, ``pullback_between(X, Y, F)`` does the same for ``kernel(X, Y)``,
+``slope(X, Y, F)`` is the gradient in the rows of Y, and ``paired`` and ``pullback_paired`` are
+of matching rows.
 
 - Of distances, with one length scale or one per feature: `Gaussian`, `Matern`,
   `RationalQuadratic`. Of products of features: `Linear`, `Polynomial`, `Spline`.
@@ -11,7 +14,8 @@ covariance matrix into its gradient in ``kernel.theta``, the logarithms of the p
 - Of other kernels: `Constant`, `Sum`, `Product`; `Foreign` wraps those of scikit-learn.
 
 To write one, derive a frozen dataclass from `Kernel`, list its positive parameters in
-``learnt`` (their bounds are those of ``base.BOXES``), and define the three functions:
+``learnt`` (their bounds are those of ``base.BOXES``), and define the three functions (those for
+inducing points too, if it is to be used with them):
 
 >>> from dataclasses import dataclass
 >>> import numpy as np

@@ -2,8 +2,9 @@
 
 A kernel is a frozen value with three maps: inputs to covariance, inputs to its diagonal, and
 from a matrix of derivatives dL/dK to the derivatives in the logarithms of its parameters. The
-last is a contraction, so no array of size n x n x d ever exists. Sums and products of kernels
-are kernels; a number in such an expression is a `Constant`.
+last is a contraction, so no array of size n x n x d ever exists. For inducing points there are
+the same maps of rectangular matrices and of matching rows, and the gradient in the inputs. Sums
+and products of kernels are kernels; a number in such an expression is a `Constant`.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ __all__ = [
     "Kernel",
     "Product",
     "Sum",
+    "matching",
     "matrix",
+    "rectangle",
     "scratch",
+    "shaped",
     "square",
     "widened",
     "workspace",
@@ -59,6 +63,9 @@ class Kernel:
     ``kernel.diag(X)`` is its diagonal, to the last bit; ``kernel.pullback(X, G, K=None)``
     is ``sum_ij G_ij dK_ij / dtheta`` for a symmetric `G`. `theta` holds the logarithms of the
     learnt parameters in the order they are read. Kernels compare and hash by value.
+
+    `pullback_between`, `paired`, `pullback_paired` and `slope` serve inducing points; kernels
+    of ordinality over features have them, others raise a NotImplementedError.
 
     Examples
     --------
@@ -112,7 +119,7 @@ class Kernel:
 
     @property
     def own_derivative(self) -> bool:
-        """Whether `pullback` is linear in its K, of which it then reads the lower triangle."""
+        """Whether pullbacks are linear in K, of which `pullback` reads the lower triangle."""
         return False
 
     def lower(self, X: ArrayLike, scale: float = 1.0) -> Array:
@@ -176,6 +183,101 @@ class Kernel:
             Sum of ``G * K``.
         """
         return self.pullback(X, G, K), float(np.vdot(square(G, len(K)), K))
+
+    def pullback_between(
+        self, X: ArrayLike, Y: ArrayLike, F: ArrayLike, K: Array | None = None
+    ) -> Array:
+        """Gradient in `theta` of a function L of the covariance between two sets of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs.
+        Y : array-like of shape (m, d)
+            Other inputs.
+        F : array-like of shape (n, m)
+            Derivatives dL/dK. C-contiguous float64 is taken without a copy.
+        K : ndarray of shape (n, m), default=None
+            ``kernel(X, Y)``, if it is at hand: it is not computed again.
+
+        Returns
+        -------
+        ndarray of shape (n_theta,)
+            ``sum_ij F_ij dk(x_i, y_j) / dtheta``.
+        """
+        raise self._not_rectangular()
+
+    def paired(self, X: ArrayLike, Y: ArrayLike) -> Array:
+        """Covariance of each row with the matching row of another table.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs.
+        Y : array-like of shape (n, d)
+            Other inputs.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            ``k(x_i, y_i)``, the diagonal of ``kernel(X, Y)``.
+        """
+        raise self._not_rectangular()
+
+    def pullback_paired(self, X: ArrayLike, Y: ArrayLike, c: ArrayLike) -> Array:
+        """Gradient in `theta` of a function L of the covariances of matching rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs.
+        Y : array-like of shape (n, d)
+            Other inputs.
+        c : array-like of shape (n,)
+            Derivatives of L in the entries of ``kernel.paired(X, Y)``.
+
+        Returns
+        -------
+        ndarray of shape (n_theta,)
+            ``sum_i c_i dk(x_i, y_i) / dtheta``.
+        """
+        raise self._not_rectangular()
+
+    def slope(self, X: ArrayLike, Y: ArrayLike, F: ArrayLike) -> Array:
+        """Gradient in the rows of `Y` of a function L of the covariance between `X` and `Y`.
+
+        `X` is held: if both are the same rows, and `F` is symmetric, the gradient is twice the
+        slope. A kernel of distances is flat where two rows are equal: such a pair adds exactly
+        zero.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Inputs.
+        Y : array-like of shape (m, d)
+            Other inputs.
+        F : array-like of shape (n, m)
+            Derivatives dL/dK. C-contiguous float64 is taken without a copy.
+
+        Returns
+        -------
+        ndarray of shape (m, d)
+            ``sum_i F_ij dk(x_i, y_j) / dy_j``.
+        """
+        raise self._not_rectangular()
+
+    def _not_rectangular(self) -> NotImplementedError:
+        return NotImplementedError(
+            f"{self!r} has no gradients of rectangular covariance matrices, which inducing "
+            "points need; use a kernel of ordinality over features, such as Gaussian()."
+        )
+
+    def _pulled_between(
+        self, X: Array, Y: Array, F: Array, K: Array | None
+    ) -> tuple[Array, float]:
+        """Gradient in `theta`, and the sum of ``F * K``."""
+        K = self(X, Y) if K is None else shaped(K, F.shape, "K")
+        return self.pullback_between(X, Y, F, K), float(np.vdot(F, K))
 
     @property
     def theta(self) -> Array:
@@ -370,6 +472,21 @@ class Constant(Kernel):
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
         return np.array([self.variance * square(G, len(matrix(X))).sum()])
 
+    def pullback_between(
+        self, X: ArrayLike, Y: ArrayLike, F: ArrayLike, K: Array | None = None
+    ) -> Array:
+        return np.array([self.variance * rectangle(X, Y, F)[2].sum()])
+
+    def paired(self, X: ArrayLike, Y: ArrayLike) -> Array:
+        return self.diag(matching(X, Y)[0])
+
+    def pullback_paired(self, X: ArrayLike, Y: ArrayLike, c: ArrayLike) -> Array:
+        X, _ = matching(X, Y)
+        return np.array([self.variance * shaped(c, (len(X),), "c").sum()])
+
+    def slope(self, X: ArrayLike, Y: ArrayLike, F: ArrayLike) -> Array:
+        return np.zeros(rectangle(X, Y, F)[1].shape)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Compound(Kernel):
@@ -396,6 +513,10 @@ class _Compound(Kernel):
 
     def diag(self, X: ArrayLike) -> Array:
         return self._joined((part.diag(X) for part in self.parts), (len(matrix(X)),))
+
+    def paired(self, X: ArrayLike, Y: ArrayLike) -> Array:
+        X, Y = matching(X, Y)
+        return self._joined((part.paired(X, Y) for part in self.parts), (len(X),))
 
     def _joined(self, values: Iterable[Array | float], shape: tuple[int, ...]) -> Array:
         total: Any = None
@@ -475,6 +596,19 @@ class Sum(_Compound):
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
         return np.concatenate([part.pullback(X, G) for part in self.parts])
 
+    def pullback_between(
+        self, X: ArrayLike, Y: ArrayLike, F: ArrayLike, K: Array | None = None
+    ) -> Array:
+        X, Y, F = rectangle(X, Y, F)
+        return np.concatenate([part.pullback_between(X, Y, F) for part in self.parts])
+
+    def pullback_paired(self, X: ArrayLike, Y: ArrayLike, c: ArrayLike) -> Array:
+        return np.concatenate([part.pullback_paired(X, Y, c) for part in self.parts])
+
+    def slope(self, X: ArrayLike, Y: ArrayLike, F: ArrayLike) -> Array:
+        X, Y, F = rectangle(X, Y, F)
+        return np.sum([part.slope(X, Y, F) for part in self.parts], axis=0)
+
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.parts))
 
@@ -516,9 +650,50 @@ class Product(_Compound):
         scale, factors = self._split()
         if not factors:
             return np.full(self.n_theta, scale * square(G, len(matrix(X))).sum())
-        gradients, total = _pulled(factors, scale, X, G, K)
+        return self._ordered(*_pulled(factors, scale, X, G, K))
+
+    def _ordered(self, gradients: list[Array], total: float) -> Array:
+        """Gradient from those of the factors and the one of every constant, the total."""
         ordered = [[total] if isinstance(p, Constant) else gradients.pop(0) for p in self.parts]
         return np.concatenate(ordered)
+
+    def pullback_between(
+        self, X: ArrayLike, Y: ArrayLike, F: ArrayLike, K: Array | None = None
+    ) -> Array:
+        X, Y, F = rectangle(X, Y, F)
+        scale, factors = self._split()
+        if self.own_derivative:  # a given K holds the scale already
+            gradient, total = factors[0]._pulled_between(X, Y, F, K)
+            by = scale if K is None else 1.0
+            return self._ordered([by * gradient], by * total)
+        if not factors:
+            return np.full(self.n_theta, scale * F.sum())
+        if len(factors) > 1 or K is None:
+            values = [factor(X, Y) for factor in factors]
+        else:
+            values = [shaped(K, F.shape, "K") / scale]
+        gradients = []
+        for factor, value, F_i in zip(factors, values, _cofactors(values, F), strict=True):
+            gradients.append(scale * factor.pullback_between(X, Y, F_i, value))
+        return self._ordered(gradients, scale * float(np.vdot(F_i, values[-1])))
+
+    def pullback_paired(self, X: ArrayLike, Y: ArrayLike, c: ArrayLike) -> Array:
+        X, Y = matching(X, Y)
+        c = shaped(c, (len(X),), "c")
+        values = [part.paired(X, Y) for part in self.parts]
+        terms = zip(self.parts, _cofactors(values, c), strict=True)
+        return np.concatenate([part.pullback_paired(X, Y, c_i) for part, c_i in terms])
+
+    def slope(self, X: ArrayLike, Y: ArrayLike, F: ArrayLike) -> Array:
+        X, Y, F = rectangle(X, Y, F)
+        scale, factors = self._split()
+        if len(factors) == 1:
+            return scale * factors[0].slope(X, Y, F)
+        total = np.zeros(Y.shape)
+        values = [factor(X, Y) for factor in factors]
+        for factor, F_i in zip(factors, _cofactors(values, F), strict=True):
+            total += factor.slope(X, Y, F_i)
+        return scale * total
 
     def __repr__(self) -> str:
         return " * ".join(f"({p!r})" if isinstance(p, Sum) else repr(p) for p in self.parts)
@@ -536,11 +711,16 @@ def _pulled(
     else:
         values = [K / scale]
     G, gradients = square(G, len(values[0])), []
-    for i, factor in enumerate(factors):
+    for factor, value, G_i in zip(factors, values, _cofactors(values, G), strict=True):
         # dL/dK_i but for the scale, which multiplies the gradient and not a matrix.
-        G_i = math.prod(values[:i] + values[i + 1 :], start=G)
-        gradients.append(scale * factor.pullback(X, G_i, values[i]))
+        gradients.append(scale * factor.pullback(X, G_i, value))
     return gradients, scale * float(np.vdot(G_i, values[-1]))
+
+
+def _cofactors(values: list[Array], G: Array) -> Iterator[Array]:
+    """`G` times the product of all values but one, for each of them in turn."""
+    for i in range(len(values)):
+        yield math.prod(values[:i] + values[i + 1 :], start=G)
 
 
 def _size(value: float | Array) -> int:
@@ -575,15 +755,51 @@ def _positive(owner: str, name: str, value: Any) -> float | Array:
     return array
 
 
-def matrix(X: ArrayLike) -> Array:
+def matrix(X: ArrayLike, name: str = "X") -> Array:
     """`X` as a float64 matrix of rows of features."""
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2:
         raise ValueError(
-            f"X has shape {X.shape}, but kernels take one row per item, (n, d); "
-            "use X.reshape(-1, 1) for a single feature."
+            f"{name} has shape {X.shape}, but kernels take one row per item, (n, d); "
+            f"use {name}.reshape(-1, 1) for a single feature."
         )
     return X
+
+
+def rectangle(X: ArrayLike, Y: ArrayLike, F: ArrayLike) -> tuple[Array, Array, Array]:
+    """Two tables of rows with equal features, and a matrix of derivatives between them."""
+    X, Y = _alike(X, Y)
+    return X, Y, shaped(F, (len(X), len(Y)), "F")
+
+
+def matching(X: ArrayLike, Y: ArrayLike) -> tuple[Array, Array]:
+    """Two tables with equal features whose rows match one to one."""
+    X, Y = _alike(X, Y)
+    if len(X) != len(Y):
+        raise ValueError(
+            f"X has {len(X)} rows and Y has {len(Y)}, but rows are paired one to one; pass as "
+            "many of one as of the other."
+        )
+    return X, Y
+
+
+def _alike(X: ArrayLike, Y: ArrayLike) -> tuple[Array, Array]:
+    X, Y = matrix(X), matrix(Y, "Y")
+    if X.shape[1] != Y.shape[1]:
+        raise ValueError(
+            f"X has {X.shape[1]} features and Y has {Y.shape[1]}; pass rows with the same "
+            "features."
+        )
+    return X, Y
+
+
+def shaped(array: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
+    """An array of derivatives or covariances by rows; other shapes are refused."""
+    array = np.asarray(array, dtype=np.float64, order="C")
+    if array.shape != shape:
+        rows = " and ".join(map(str, shape))
+        raise ValueError(f"{name} has shape {array.shape}, but {rows} rows take shape {shape}.")
+    return array
 
 
 def square(G: ArrayLike, n: int, name: str = "G") -> Array:

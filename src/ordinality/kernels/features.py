@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .base import Array, Kernel, matrix, square
+from .base import Array, Kernel, matching, matrix, rectangle, shaped, square
 from .stationary import symmetric
 
 __all__ = ["Linear", "Polynomial", "Powers", "Spline"]
@@ -53,7 +53,29 @@ class Linear(Kernel):
 
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
         Z = self._weighted(X)
-        each = np.einsum("il,il->l", Z, square(G, len(Z)) @ Z)
+        return self._shared(np.einsum("il,il->l", Z, square(G, len(Z)) @ Z))
+
+    def pullback_between(
+        self, X: ArrayLike, Y: ArrayLike, F: ArrayLike, K: Array | None = None
+    ) -> Array:
+        X, Y, F = rectangle(X, Y, F)
+        return self._shared(np.einsum("il,il->l", self._weighted(X), F @ self._weighted(Y)))
+
+    def paired(self, X: ArrayLike, Y: ArrayLike) -> Array:
+        X, Y = matching(X, Y)
+        return np.einsum("il,il->i", self._weighted(X), self._weighted(Y))
+
+    def pullback_paired(self, X: ArrayLike, Y: ArrayLike, c: ArrayLike) -> Array:
+        X, Y = matching(X, Y)
+        return self._shared(shaped(c, (len(X),), "c") @ (self._weighted(X) * self._weighted(Y)))
+
+    def slope(self, X: ArrayLike, Y: ArrayLike, F: ArrayLike) -> Array:
+        X, Y, F = rectangle(X, Y, F)
+        self.check(X.shape[1])
+        return (F.T @ X) * self.relevance
+
+    def _shared(self, each: Array) -> Array:
+        """Gradient in the relevance from that of each feature."""
         return each if np.ndim(self.relevance) else each.sum(keepdims=True)
 
     def feature_relevance(self, d: int) -> Array:
@@ -108,11 +130,35 @@ class Polynomial(Kernel):
         return _power(Linear(self.relevance).diag(X) + self.offset, self.degree)
 
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
-        inner = Linear(self.relevance)
-        M = _power(inner(X) + self.offset, self.degree - 1)
+        M = self._weights(Linear(self.relevance)(X))
         M *= square(G, len(M))
-        M *= self.degree
-        return np.append(inner.pullback(X, M), self.offset * M.sum())
+        return np.append(Linear(self.relevance).pullback(X, M), self.offset * M.sum())
+
+    def _weights(self, products: Array) -> Array:
+        """Derivative of the kernel in the weighted products of rows."""
+        return self.degree * _power(products + self.offset, self.degree - 1)
+
+    def pullback_between(
+        self, X: ArrayLike, Y: ArrayLike, F: ArrayLike, K: Array | None = None
+    ) -> Array:
+        X, Y, F = rectangle(X, Y, F)
+        inner = Linear(self.relevance)
+        M = F * self._weights(inner(X, Y))
+        return np.append(inner.pullback_between(X, Y, M), self.offset * M.sum())
+
+    def paired(self, X: ArrayLike, Y: ArrayLike) -> Array:
+        return _power(Linear(self.relevance).paired(X, Y) + self.offset, self.degree)
+
+    def pullback_paired(self, X: ArrayLike, Y: ArrayLike, c: ArrayLike) -> Array:
+        inner = Linear(self.relevance)
+        weights = self._weights(inner.paired(X, Y))
+        weights *= shaped(c, weights.shape, "c")
+        return np.append(inner.pullback_paired(X, Y, weights), self.offset * weights.sum())
+
+    def slope(self, X: ArrayLike, Y: ArrayLike, F: ArrayLike) -> Array:
+        X, Y, F = rectangle(X, Y, F)
+        inner = Linear(self.relevance)
+        return inner.slope(X, Y, F * self._weights(inner(X, Y)))
 
     def feature_relevance(self, d: int) -> Array:
         return Linear(self.relevance).feature_relevance(d)
@@ -186,6 +232,35 @@ class Spline(Kernel):
     def diag(self, X: ArrayLike) -> Array:
         X = matrix(X)
         return 1.0 + np.sum(X**2 + np.abs(X) ** 3 / 3.0, axis=1)
+
+    def pullback_between(
+        self, X: ArrayLike, Y: ArrayLike, F: ArrayLike, K: Array | None = None
+    ) -> Array:
+        rectangle(X, Y, F)
+        return np.zeros(0)
+
+    def paired(self, X: ArrayLike, Y: ArrayLike) -> Array:
+        X, Y = matching(X, Y)
+        x_size, y_size = np.abs(X), np.abs(Y)
+        a = np.minimum(x_size, y_size) * ((X > 0) == (Y > 0))
+        b = np.maximum(x_size, y_size)
+        return 1.0 + np.sum(X * Y + a**2 * (3.0 * b - a) / 6.0, axis=1)
+
+    def pullback_paired(self, X: ArrayLike, Y: ArrayLike, c: ArrayLike) -> Array:
+        shaped(c, (len(matching(X, Y)[0]),), "c")
+        return np.zeros(0)
+
+    def slope(self, X: ArrayLike, Y: ArrayLike, F: ArrayLike) -> Array:
+        X, Y, F = rectangle(X, Y, F)
+        total = F.T @ X
+        for x, y, of_feature in zip(X.T, Y.T, total.T, strict=True):
+            # dc/d|x'| = a (|x| - a / 2), whichever of the two is the smaller.
+            a = np.minimum.outer(np.abs(x), np.abs(y))
+            a *= np.equal.outer(x > 0, y > 0)
+            of_feature += np.sign(y) * np.einsum(
+                "ij,ij,ij->j", F, a, np.abs(x)[:, None] - 0.5 * a
+            )
+        return total
 
     def feature_relevance(self, d: int) -> Array:
         return np.ones(d)

@@ -18,7 +18,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .base import BOXES, Array, Kernel, matrix, square, widened
+from .base import (
+    BOXES,
+    Array,
+    Kernel,
+    matching,
+    matrix,
+    rectangle,
+    shaped,
+    square,
+    widened,
+)
 
 __all__ = ["NEGLIGIBLE", "PerItem"]
 
@@ -47,9 +57,8 @@ class PerItem(Kernel):
         X = matrix(X)
         if Y is not None:
             Y = matrix(Y)
-            same = np.equal.outer(X[:, -1], Y[:, -1]) & (X[:, -1] >= 0)[:, None]
             K = self._features(X, Y)
-            K[same] += self.variance
+            K[_same_between(X, Y)] += self.variance
             return K
         K = self._features(X)
         K[self._same(X[:, -1])] += self.variance
@@ -83,7 +92,44 @@ class PerItem(Kernel):
             K = K.copy()
             K[same] -= self.variance
         inner = self.kernel.pullback(X[:, :-1], G, K)
-        return np.append(inner, (self.variance + NEGLIGIBLE) * G[same].sum())
+        return self._appended(inner, G[same])
+
+    def _appended(self, inner: Array, G: Array) -> Array:
+        """Gradient in theta; `G` holds the derivatives in the entries with an item's effect."""
+        return np.append(inner, (self.variance + NEGLIGIBLE) * G.sum())
+
+    def pullback_between(
+        self, X: ArrayLike, Y: ArrayLike, F: ArrayLike, K: Array | None = None
+    ) -> Array:
+        X, Y, F = rectangle(X, Y, F)
+        if self.kernel is None:
+            return np.zeros(0)
+        same = _same_between(X, Y)
+        if K is not None:
+            K = shaped(K, F.shape, "K").copy()
+            K[same] -= self.variance
+        return self._appended(self.kernel.pullback_between(X[:, :-1], Y[:, :-1], F, K), F[same])
+
+    def paired(self, X: ArrayLike, Y: ArrayLike) -> Array:
+        """Covariance of matching rows, of which a negative number makes different items."""
+        X, Y = matching(X, Y)
+        features = 0.0 if self.kernel is None else self.kernel.paired(X[:, :-1], Y[:, :-1])
+        return self.variance * _same_pairs(X, Y) + features
+
+    def pullback_paired(self, X: ArrayLike, Y: ArrayLike, c: ArrayLike) -> Array:
+        X, Y = matching(X, Y)
+        c = shaped(c, (len(X),), "c")
+        if self.kernel is None:
+            return np.zeros(0)
+        inner = self.kernel.pullback_paired(X[:, :-1], Y[:, :-1], c)
+        return self._appended(inner, c[_same_pairs(X, Y)])
+
+    def slope(self, X: ArrayLike, Y: ArrayLike, F: ArrayLike) -> Array:
+        X, Y, F = rectangle(X, Y, F)
+        total = np.zeros(Y.shape)  # numbers of items have no derivative
+        if self.kernel is not None:
+            total[:, :-1] = self.kernel.slope(X[:, :-1], Y[:, :-1], F)
+        return total
 
     @property
     def theta(self) -> Array:
@@ -119,3 +165,13 @@ class PerItem(Kernel):
 
     def __repr__(self) -> str:
         return f"PerItem({self.kernel!r}, variance={self.variance!r})"
+
+
+def _same_between(X: Array, Y: Array) -> Any:
+    """Where a row of one table and a row of another are the same item."""
+    return np.equal.outer(X[:, -1], Y[:, -1]) & (X[:, -1] >= 0)[:, None]
+
+
+def _same_pairs(X: Array, Y: Array) -> Any:
+    """Which matching rows of two tables are the same item."""
+    return (X[:, -1] == Y[:, -1]) & (X[:, -1] >= 0)

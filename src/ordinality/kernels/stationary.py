@@ -2,8 +2,9 @@
 
 All three are functions of ``t = -1/2 sum_l ((x_l - x'_l) / length_scale_l)**2``, and for all
 three the derivative in a log length scale is a weight, ``dk/dt``, times the squared difference
-in that feature. They share one pass over the lower triangle, a few rows at a time so that the
-block stays in the processor's cache. Rasmussen & Williams (2006), section 4.2.
+in that feature. They share one pass over the lower triangle, or over a rectangle, a few rows at
+a time so that the block stays in the processor's cache. Rasmussen & Williams (2006), section
+4.2.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from scipy.spatial.distance import cdist
 
 from ordinality._compile import loop
 
-from .base import Array, Kernel, matrix, square
+from .base import Array, Kernel, matching, matrix, rectangle, shaped, square
 
 __all__ = ["Gaussian", "Matern", "RationalQuadratic", "exponentials", "symmetric"]
 
@@ -108,8 +109,72 @@ class _Stationary(Kernel):
                 further[i] += 2 * sums.sum()
         each = np.zeros(Z.shape[1] - 2)
         _squared_differences(Z, S, c, each)
-        shared = each if np.ndim(self.length_scale) else [each.sum()]
-        return np.concatenate([shared, further]), float(c.sum())
+        return np.append(self._shared(each), further), float(c.sum())
+
+    def pullback_between(
+        self, X: ArrayLike, Y: ArrayLike, F: ArrayLike, K: Array | None = None
+    ) -> Array:
+        return self._between(*rectangle(X, Y, F))[0]
+
+    def _between(
+        self, X: Array, Y: Array, F: Array, first: Array | None = None
+    ) -> tuple[Array, float]:
+        """Contract `F` with all derivatives, of which dk/dt may be given; the sum of W below.
+
+        For a length scale it is ``sum_ij W_ij (z_i - v_j)**2``, where W = F * dk/dt, or
+        ``r @ z**2 + c @ v**2 - 2 z' W v`` by its row and column sums.
+        """
+        Z, V = self._scaled(X, Y), self._scaled(Y, Y)
+        S, c, ones = np.empty_like(Z), np.zeros(len(V)), np.ones(_ROWS)
+        further = np.zeros(len(self.learnt) - 1)
+        for rows, weights in self._bands(Z, V, first):
+            for i, other in enumerate(weights[1:]):
+                further[i] += np.vdot(F[rows], other)
+            W = F[rows] * weights[0]
+            np.matmul(W, V, out=S[rows])
+            c += ones[: len(W)] @ W
+        Z, V, S, r = Z[:, :-2], V[:, :-2], S[:, :-2], S[:, -1:]
+        each = np.einsum("il,il->l", Z, r * Z - 2.0 * S) + c @ V**2
+        return np.append(self._shared(each), further), float(c.sum())
+
+    def _bands(
+        self, Z: Array, V: Array, first: Array | None = None
+    ) -> Iterator[tuple[slice, tuple[Array, ...]]]:
+        """Bands of rows, and in them dk/dt, which may be given, and further derivatives."""
+        exponents, columns = self._exponents(Z, V), slice(len(V))
+        for rows in _row_blocks(len(Z)):
+            if first is None:
+                yield rows, self._weights(exponents(rows, columns))
+            else:
+                yield rows, (first[rows],)
+
+    def _shared(self, each: Array) -> Array:
+        """Gradient in the length scales from that of each feature."""
+        return each if np.ndim(self.length_scale) else each.sum(keepdims=True)
+
+    def paired(self, X: ArrayLike, Y: ArrayLike) -> Array:
+        return self._profile(self._paired_exponents(*matching(X, Y))[1])[0]
+
+    def pullback_paired(self, X: ArrayLike, Y: ArrayLike, c: ArrayLike) -> Array:
+        squares, t = self._paired_exponents(*matching(X, Y))
+        c = shaped(c, (len(squares),), "c")
+        first, *others = self._weights(t)
+        return np.append(self._shared((c * first[0]) @ squares), [o[0] @ c for o in others])
+
+    def _paired_exponents(self, X: Array, Y: Array) -> tuple[Array, Array]:
+        """Squared differences of matching rows, (n, d), and `t` as a band of one row."""
+        self.check(X.shape[1])
+        squares = ((X - Y) / self.length_scale) ** 2
+        return squares, -0.5 * squares.sum(axis=1)[None]
+
+    def slope(self, X: ArrayLike, Y: ArrayLike, F: ArrayLike) -> Array:
+        X, Y, F = rectangle(X, Y, F)
+        Z, V = self._scaled(X, Y), self._scaled(Y, Y)
+        columns = V[:, :-2].T.copy()
+        total = np.zeros_like(columns)
+        for rows, weights in self._bands(Z, V):
+            _add_differences(F[rows] * weights[0], Z[rows], columns, total)
+        return total.T / self.length_scale
 
     def _scaled(self, X: Array, reference: Array) -> Array:
         """Rows of `X` in units of the length scales, centred at the mean of `reference`.
@@ -161,9 +226,12 @@ class Gaussian(_Stationary):
     def _fill(self, K: Array, rows: slice, t: Array, scale: float, lower: bool) -> None:
         exponentials(t, K, rows.start, scale, lower)
 
-    def _weights(self, t: Array) -> tuple[Array, ...]:
+    def _profile(self, t: Array) -> Array:
         exponentials(t, t, 0, 1.0, False)
-        return (t,)
+        return t
+
+    def _weights(self, t: Array) -> tuple[Array, ...]:
+        return (self._profile(t),)
 
     def pullback(self, X: ArrayLike, G: Array, K: Array | None = None) -> Array:
         return super().pullback(X, G) if K is None else self.pullback_and_total(X, G, K)[0]
@@ -174,6 +242,16 @@ class Gaussian(_Stationary):
         # The Gaussian is its own derivative, so that one product G * K serves both.
         gradient, below = self._contract(self._scaled(X, X), G, lambda rows, columns: (K,))
         return gradient, 2.0 * below + float(np.diagonal(G) @ np.diagonal(K))
+
+    def pullback_between(
+        self, X: ArrayLike, Y: ArrayLike, F: ArrayLike, K: Array | None = None
+    ) -> Array:
+        return self._pulled_between(*rectangle(X, Y, F), K)[0]
+
+    def _pulled_between(
+        self, X: Array, Y: Array, F: Array, K: Array | None
+    ) -> tuple[Array, float]:
+        return self._between(X, Y, F, None if K is None else shaped(K, F.shape, "K"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -318,7 +396,7 @@ def _scaled_rows(X, reference, centre, scale, Z):
         for j in range(d):
             centre[j] += reference[i, j]
     for j in range(d):
-        centre[j] /= len(reference)
+        centre[j] /= max(len(reference), 1)
     for i in range(n):
         square = 0.0
         for j in range(d):
@@ -353,6 +431,20 @@ def _squared_differences(Z, S, c, total):
         both = S[i, d + 1] + c[i]
         for j in range(d):
             total[j] += 2.0 * Z[i, j] * (both * Z[i, j] - 2.0 * S[i, j])
+
+
+@loop
+def _add_differences(W, Z, V, total):
+    """Add ``sum_i W_ij (z_il - v_lj)`` to ``total``, (d, m); V holds rows as columns.
+
+    Not by row sums and products: there the difference of equal rows is zero but for rounding,
+    which a large weight would show. The inner loop is over columns, to be vectorised.
+    """
+    for i in range(W.shape[0]):
+        for k in range(V.shape[0]):
+            z = Z[i, k]
+            for j in range(W.shape[1]):
+                total[k, j] += W[i, j] * (z - V[k, j])
 
 
 @loop
