@@ -172,6 +172,22 @@ def test_a_given_covariance_is_not_computed_again(kernel):
     np.testing.assert_array_equal(found[same], 4.0 * kernel.pullback_between(X, Y, F, K)[same])
 
 
+@pytest.mark.parametrize("change", [1e-15, 1e-12, 1e-8, 1e-4])
+def test_nearly_equal_rows_have_nearly_no_gradient(change):
+    kernel = Matern(ARD, 0.5)  # exp(-r), whose derivative in r**2 is infinite at r = 0
+    X = np.random.default_rng(0).normal(size=(40, D))
+    Y = X * (1.0 + change)
+    differences = ((X[:, None] - Y) / np.array(ARD)) ** 2
+    r = np.sqrt(differences.sum(axis=2))
+    expected = np.einsum("ij,ijl->l", np.exp(-r) / r, differences)
+    found = kernel.pullback_between(X, Y, np.ones((40, 40)))
+    # The 40 near pairs are each known to sqrt(eps) = 1.5e-8 times the square of their size.
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    G = np.kron([[0.0, 1.0], [1.0, 0.0]], np.ones((40, 40)))
+    square = kernel.pullback(np.vstack([X, Y]), G)
+    np.testing.assert_allclose(square, 2.0 * expected, rtol=0, atol=2e-5)
+
+
 # Gradients in the inputs
 
 

@@ -24,6 +24,10 @@ from .base import Array, Kernel, matching, matrix, rectangle, shaped, square
 
 __all__ = ["Gaussian", "Matern", "RationalQuadratic", "exponentials", "symmetric"]
 
+# Rows nearer than this count as equal in the derivatives of exp(-r). These are at most r, and
+# products of features give them with an error of about eps / r: the same at sqrt(eps). Without
+# it, rows that differ by rounding alone would have errors of order one.
+_NEAREST = math.sqrt(np.finfo(np.float64).eps)
 _ROWS = 64  # of a block: 32 to 128 are equally fast, for n from 500 to 4000
 
 
@@ -311,8 +315,8 @@ class Matern(_Stationary):
         s = self._scaled_distance(t)
         k = np.exp(-s)
         if self.nu == 0.5:
-            # exp(-r) / r; for equal rows the difference that it weighs is zero.
-            return (np.divide(k, s, out=np.zeros_like(s), where=s > 0),)
+            # exp(-r) / r times a squared difference of at most r**2; zero for equal rows.
+            return (np.divide(k, s, out=np.zeros_like(s), where=s > _NEAREST),)
         k *= 3.0 if self.nu == 1.5 else (5.0 / 3.0) * (1.0 + s)
         return (k,)
 
