@@ -104,7 +104,8 @@ def evaluation(n: int, m: int, engine: str) -> tuple[Callable[[], int], str]:
 
     def call() -> int:
         K = kernel(X)
-        a = ENGINES[engine](K, design, likelihood, y, tol=TOL[engine])
+        prior = choose.prior_of(design, K, likelihood.max_precision)
+        a = ENGINES[engine](prior, likelihood, y, tol=TOL[engine])
         kernel.pullback(X, a.d_kernel, K)
         return a.n_iter
 

@@ -16,6 +16,7 @@ from ordinality.estimators.label_graphs import read_edges
 from ordinality.gp.criteria import ENGINES
 from ordinality.gp.design import Direct
 from ordinality.gp.likelihoods import Ordinal
+from ordinality.gp.posterior.choose import prior_of
 from ordinality.kernels import Gaussian, Linear
 
 nan = np.nan
@@ -129,7 +130,7 @@ def test_two_classes_are_binary_classification(table, inference):
     # The difference of two functions has twice the variance, and twice that of the noise.
     Z = (X[:25] - X[:25].mean(0)) / X[:25].std(0)
     binary = Ordinal(np.zeros(1), np.sqrt(2.0) * 0.5)
-    one = ENGINES[inference](2.0 * kernel(Z), Direct(), binary, y, tol=tol)
+    one = ENGINES[inference](prior_of(Direct(), 2.0 * kernel(Z)), binary, y, tol=tol)
     assert model.log_evidence_ == pytest.approx(one.log_evidence, abs=1e-9)
     scores = model.scores(X[:25])
     np.testing.assert_allclose(scores[:, 1] - scores[:, 0], one.mean, rtol=0, atol=1e-8)

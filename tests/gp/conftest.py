@@ -12,6 +12,7 @@ from scipy.special import ndtr
 from ordinality.gp.criteria import ENGINES, Objective, ObjectiveValue
 from ordinality.gp.design import Direct
 from ordinality.gp.likelihoods import Ordinal
+from ordinality.gp.posterior.choose import prior_of
 from ordinality.gp.site_loop import Approximation
 from ordinality.kernels.base import Kernel
 from ordinality.kernels.features import Linear
@@ -69,8 +70,8 @@ def solve() -> Callable[..., Approximation]:
 
     def run(problem: Objective, **options) -> Approximation:
         options = {"weights": problem.weights, "tol": problem.tol} | options
-        K = problem.kernel(problem.X)
-        return ENGINES[problem.engine](K, Direct(), problem.likelihood, problem.y, **options)
+        prior = prior_of(Direct(), problem.kernel(problem.X))
+        return ENGINES[problem.engine](prior, problem.likelihood, problem.y, **options)
 
     return run
 

@@ -8,6 +8,7 @@ import pytest
 from ordinality.gp.criteria import CRITERIA, ENGINES
 from ordinality.gp.design import Direct
 from ordinality.gp.likelihoods import Ordinal
+from ordinality.gp.posterior.choose import prior_of
 from ordinality.kernels import Gaussian
 
 SMOOTH = 1.5 * Gaussian([1.0, 2.0])
@@ -91,7 +92,7 @@ def test_a_design_is_asked_for_covariances_and_given_the_gradient(draw_problem, 
     problem = draw_problem(20, SMOOTH, engine=engine)
     A, K = np.random.default_rng(0).normal(size=(12, 7)), problem.kernel(problem.X[:7])
     seen, direct = (
-        ENGINES[engine](C, design, problem.likelihood, problem.y, tol=problem.tol)
+        ENGINES[engine](prior_of(design, C), problem.likelihood, problem.y, tol=problem.tol)
         for C, design in ((K, Rows(A)), (A @ K @ A.T, Direct()))
     )
     assert seen.log_evidence == pytest.approx(direct.log_evidence, abs=1e-12)
@@ -229,7 +230,7 @@ def test_laplace_stops_where_no_part_of_a_step_is_an_improvement():
     X[1:4] = X[0]
     likelihood = Ordinal(np.array([-1.0, 1.0]))
     found = ENGINES["laplace"](
-        Gaussian(1.4)(X), Direct(), likelihood, y, weights=weights, tol=1e-6
+        prior_of(Direct(), Gaussian(1.4)(X)), likelihood, y, weights=weights, tol=1e-6
     )
     assert not found.converged
     assert found.n_iter < 50  # 201 when the same step was refused again and again

@@ -24,7 +24,8 @@ def case(request, monkeypatch):
     pairs = np.array([rng.choice(N, 2, replace=False) for _ in range(14)])
     K, design = KERNEL(X), Differences(pairs, N)
     old, new = slice(0, N), slice(N, None)
-    a = ep(K[old, old], design, Symmetric.of(sigma=0.5), rng.integers(2, size=14), tol=1e-12)
+    prior = choose.prior_of(design, K[old, old])
+    a = ep(prior, Symmetric.of(sigma=0.5), rng.integers(2, size=14), tol=1e-12)
     A = design.see(np.eye(N))
     seen = K[:, old] @ A.T
     gain = seen @ np.linalg.inv(A @ K[old, old] @ A.T + np.diag(1 / a.tau))

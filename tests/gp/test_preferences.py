@@ -370,7 +370,12 @@ def test_a_contrast_basis_leaves_the_evidence_of_label_preferences(each_form, en
     index = np.arange(L - 1) * n + i[:, None]
     contrasts = Combinations(index, H[a] - H[b], n * (L - 1))
     one, other = (
-        ENGINES[engine](np.kron(np.eye(k), K), design, likelihood, y, tol=TIGHT[engine])
+        ENGINES[engine](
+            choose.prior_of(design, np.kron(np.eye(k), K), likelihood.max_precision),
+            likelihood,
+            y,
+            tol=TIGHT[engine],
+        )
         for k, design in ((L, stacked), (L - 1, contrasts))
     )
     assert one.log_evidence == pytest.approx(other.log_evidence, abs=1e-9)
@@ -386,11 +391,11 @@ def test_two_labels_are_binary_classification(each_form, engine):
     rng = np.random.default_rng(1)
     K, y = SMOOTH(rng.normal(size=(n, 2))), rng.integers(2, size=n)
     pairs = Differences(np.column_stack([np.arange(n) + n, np.arange(n)]), 2 * n)
-    two = ENGINES[engine](
-        np.kron(np.eye(2), K), pairs, Symmetric.of(sigma=0.5), y, tol=TIGHT[engine]
-    )
+    likelihood = Symmetric.of(sigma=0.5)
+    both = choose.prior_of(pairs, np.kron(np.eye(2), K), likelihood.max_precision)
+    two = ENGINES[engine](both, likelihood, y, tol=TIGHT[engine])
     binary = Ordinal(np.zeros(1), np.sqrt(2.0) * 0.5)
-    one = ENGINES[engine](2.0 * K, Direct(), binary, y, tol=TIGHT[engine])
+    one = ENGINES[engine](choose.prior_of(Direct(), 2.0 * K), binary, y, tol=TIGHT[engine])
     assert two.log_evidence == pytest.approx(one.log_evidence, abs=1e-9)
     np.testing.assert_allclose(two.mean, one.mean, rtol=0, atol=1e-9)
     np.testing.assert_allclose(two.var, one.var, rtol=0, atol=1e-9)

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from ..gp.criteria import ENGINES, Objective
 from ..gp.design import Combinations
-from ..gp.likelihoods import Likelihood, Ordinal, Several, Symmetric
+from ..gp.likelihoods import LearntLikelihood, Ordinal, Several, Symmetric
 from ..gp.optimise import Fit
 from ..gp.predict import LatentPredictor, choice_probabilities
 from ..kernels.base import Kernel
@@ -641,7 +641,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         kernel = kernel.prepared(inputs[:, :-1] if self._items.numbered else inputs)
         return PerItem(kernel, _OWN) if self.item_effects else kernel
 
-    def _start_likelihood(self, order: Order | None) -> Likelihood:
+    def _start_likelihood(self, order: Order | None) -> LearntLikelihood:
         """A part for each judge, all alike, then one for ratings if these have an order."""
         noise, a = float(self.noise), self._answers
         # A tie is where a judge's noise decides; each further grade is one noise further.

@@ -30,12 +30,21 @@ from .design import Combinations, Design, Direct, Labels
 from .ep import ep
 from .hyperpriors import Hyperprior
 from .laplace import is_credible, laplace
-from .likelihoods import Jet, Likelihood
+from .likelihoods import Blurred, Jet, LearntLikelihood, Likelihood
+from .posterior.choose import Prior, prior_of
+from .posterior.inducing import Inducing
 from .posterior.observations import factorise
 from .site_loop import Approximation
 from .variational import divergence, variational
 
-__all__ = ["CRITERIA", "ENGINES", "LabelObjective", "Objective", "ObjectiveValue"]
+__all__ = [
+    "CRITERIA",
+    "ENGINES",
+    "InducingObjective",
+    "LabelObjective",
+    "Objective",
+    "ObjectiveValue",
+]
 
 ENGINES: dict[str, Callable[..., Approximation]] = {
     "laplace": laplace,
@@ -79,7 +88,7 @@ class Objective:
     y: np.ndarray
     weights: np.ndarray
     kernel: Kernel
-    likelihood: Likelihood
+    likelihood: LearntLikelihood
     engine: str = "ep"
     criterion: str = "evidence"
     prior: Hyperprior | None = None
@@ -91,25 +100,40 @@ class Objective:
         """Criterion, log prior and gradient at theta, the engine started from ``start``."""
         kernel, likelihood = self.model(theta)
         K, evidence, credible = kernel(self.X), self.criterion == "evidence", True
-        a = ENGINES[self.engine](
-            K, self.design, likelihood, self.y, weights=self.weights, start=start,
-            tol=self.tol, max_iter=self.max_iter, gradient=evidence,
-        )  # fmt: skip
+        sharpest = likelihood.max_precision * max(1.0, np.max(self.weights))
+        a = self._run(prior_of(self.design, K, sharpest), likelihood, start, evidence)
         if evidence:
-            assert a.d_kernel is not None
             value, G, d_likelihood = a.log_evidence, a.d_kernel, a.d_likelihood
             if self.engine == "laplace" and isinstance(self.design, Direct):
                 credible = is_credible(likelihood, self.y, self.weights, a)
         else:
             value, G, d_likelihood = self._with_moving_sites(K, likelihood, a)
         gradient = np.concatenate([kernel.pullback(self.X, G, K), d_likelihood])
+        return self._with_prior(theta, value, gradient, a, credible)
+
+    def _run(
+        self, prior: Prior, likelihood: Likelihood, start: np.ndarray | None, gradient: bool
+    ) -> Approximation:
+        return ENGINES[self.engine](
+            prior, likelihood, self.y, weights=self.weights, start=start,
+            tol=self.tol, max_iter=self.max_iter, gradient=gradient,
+        )  # fmt: skip
+
+    def _with_prior(
+        self,
+        theta: np.ndarray,
+        value: float,
+        gradient: np.ndarray,
+        a: Approximation,
+        credible: bool,
+    ) -> ObjectiveValue:
+        """The evaluation, with the log prior of theta added."""
         total = value
         if self.prior is not None:
             total += self.prior.value(theta)
             gradient += self.prior.gradient(theta)
-        return ObjectiveValue(
-            theta, total, gradient, value, replace(a, d_kernel=None), credible
-        )
+        light = replace(a, d_kernel=None, d_variance=None)
+        return ObjectiveValue(theta, total, gradient, value, light, credible)
 
     def _with_moving_sites(
         self, K: np.ndarray, likelihood: Likelihood, a: Approximation
@@ -128,7 +152,7 @@ class Objective:
         """Free parameters of ``kernel`` and ``likelihood``."""
         return np.concatenate([self.kernel.theta, self.likelihood.theta])
 
-    def model(self, theta: np.ndarray) -> tuple[Kernel, Likelihood]:
+    def model(self, theta: np.ndarray) -> tuple[Kernel, LearntLikelihood]:
         """Kernel and likelihood at theta."""
         k = self.kernel.n_theta
         return self.kernel.with_theta(theta[:k]), self.likelihood.with_theta(theta[k:])
@@ -197,6 +221,29 @@ class LabelObjective(Objective):
         # A fixed shuffle: the rows of a table may lie in an order, and subsets are nested.
         some = np.random.default_rng(0).permutation(design.n)[:count]
         return super().subset(np.flatnonzero(np.isin(design.at, some)))
+
+
+@dataclass(frozen=True)
+class InducingObjective(Objective):
+    """The evidence with inducing points ``Z``: rows see the latent function through them.
+
+    Without ``Z`` (before `near`) points are still to be chosen, ``count`` of them.
+    """
+
+    count: int = 0
+    Z: np.ndarray | None = None
+
+    def evaluate(self, theta: np.ndarray, start: np.ndarray | None = None) -> ObjectiveValue:
+        """Evidence, log prior and gradient at theta, the points held."""
+        kernel, likelihood = self.model(theta)
+        assert self.Z is not None
+        prior, credible = Inducing.of(kernel, self.X, self.Z, self.design), True
+        blurred = Blurred(likelihood, prior.residual)
+        a = self._run(prior, blurred, start, gradient=True)
+        if self.engine == "laplace":
+            credible = is_credible(blurred, self.y, self.weights, a)
+        gradient = np.concatenate([a.d_kernel.pullback(a.d_variance), a.d_likelihood])
+        return self._with_prior(theta, a.log_evidence, gradient, a, credible)
 
 
 @dataclass(frozen=True)

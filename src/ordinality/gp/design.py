@@ -12,11 +12,13 @@ prior of h.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
 from .._compile import check_shape, loop
 
@@ -116,6 +118,26 @@ class Combinations:
         found = np.empty(len(self))
         _variances(self.index, self.value, K, found)
         return found
+
+    def norms(self, V: np.ndarray) -> np.ndarray:
+        """Squared length of each row of ``A V``."""
+        check_shape((self.size, V.shape[1]), V=V)
+        found = np.empty(len(self))
+        _norms(self.index, self.value, np.ascontiguousarray(V), found)
+        return found
+
+    def products(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Pairs of latent values that a row sees, with the weight of their covariance."""
+        for a in range(self.index.shape[1]):
+            for b in range(a + 1):
+                weight = self.value[:, a] * self.value[:, b] * (1.0 if a == b else 2.0)
+                yield self.index[:, a], self.index[:, b], weight
+
+    def sparse(self) -> csr_array:
+        """``A`` as a sparse matrix."""
+        m, w = self.index.shape
+        parts = self.value.ravel(), self.index.ravel(), np.arange(0, m * w + 1, w)
+        return csr_array(parts, shape=(m, self.size))
 
     def pullback(self, G: np.ndarray) -> np.ndarray:
         """``A' G A`` of a symmetric G."""
@@ -264,6 +286,18 @@ def _variances(index, value, K, total):
             for b in range(a):
                 q = index[i, b]
                 total[i] += 2.0 * value[i, a] * value[i, b] * K[min(p, q), max(p, q)]
+
+
+@loop
+def _norms(index, value, V, total):
+    m, w = index.shape
+    for i in range(m):
+        total[i] = 0.0
+        for c in range(V.shape[1]):
+            x = 0.0
+            for a in range(w):
+                x += value[i, a] * V[index[i, a], c]
+            total[i] += x * x
 
 
 @loop

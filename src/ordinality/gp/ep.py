@@ -23,9 +23,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .design import Design
 from .likelihoods import Jet, Likelihood
-from .posterior.choose import Posterior, Prior, prior_of
+from .posterior.choose import Posterior, Prior
 from .site_loop import Approximation, FixedPoint, iterate
 
 __all__ = ["ep", "evidence_terms", "swept"]
@@ -41,8 +40,7 @@ _BLOCK = 64
 
 
 def ep(
-    K: np.ndarray,
-    design: Design,
+    prior: Prior,
     likelihood: Likelihood,
     y: np.ndarray,
     *,
@@ -62,7 +60,6 @@ def ep(
     power = np.minimum(weights, 1.0) if np.any(weights < 1.0) else None
     copies, noise = np.maximum(weights, 1.0), likelihood.noise
     scale = np.concatenate([np.broadcast_to(s, len(y)) for s in (noise**2, noise)])
-    prior = prior_of(design, K, likelihood.max_precision * np.max(copies))
     rule = _MomentMatching(prior, likelihood, y, copies, power, scale, tol)
     if start is None:  # matched to the prior as cavity: an update without a factorisation
         zero = np.zeros(len(y))
@@ -189,6 +186,7 @@ class _MomentMatching:
             log_evidence=log_evidence,
             d_kernel=s.posterior.evidence_gradient(s.alpha, zero) if gradient else None,
             d_likelihood=self.likelihood.pull(self.y, s.jet, c),
+            d_variance=c * s.jet.by_variance(),
             jet=s.jet,
             start=s.proposal,  # one step further than x, at next to no cost
             n_iter=found.n_iter,

@@ -15,10 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from .design import Design
 from .ep import evidence_terms
 from .likelihoods import Jet, Likelihood
-from .posterior.choose import Posterior, Prior, prior_of
+from .posterior.choose import Posterior, Prior
 from .site_loop import Approximation
 
 __all__ = ["excess", "is_credible", "laplace"]
@@ -37,8 +36,7 @@ _WORTH = 300  # rows of a factor from which a step with an old one is much cheap
 
 
 def laplace(
-    K: np.ndarray,
-    design: Design,
+    prior: Prior,
     likelihood: Likelihood,
     y: np.ndarray,
     *,
@@ -55,7 +53,6 @@ def laplace(
     error of the mode.
     """
     weights = np.ones(len(y)) if weights is None else weights
-    prior = prior_of(design, K, likelihood.max_precision * np.max(weights))
     target = _LogPosterior(prior, likelihood, y, weights)
     alpha = np.zeros(len(y)) if start is None else start
     point = target.at(target.prior @ alpha, alpha)
@@ -186,6 +183,7 @@ def _approximation(
         log_evidence=point.objective - posterior.half_log_det,
         d_kernel=G,
         d_likelihood=d_likelihood,
+        d_variance=jet.by_variance(target.weights, ones, moved, 0.5 * var),
         jet=jet,
         start=alpha,
         **report,

@@ -38,7 +38,15 @@ from ..kernels.base import widened
 from ..levels import free_to_thresholds, thresholds_to_free
 from . import quadrature
 
-__all__ = ["Jet", "Likelihood", "Ordinal", "Several", "Symmetric"]
+__all__ = [
+    "Blurred",
+    "Jet",
+    "LearntLikelihood",
+    "Likelihood",
+    "Ordinal",
+    "Several",
+    "Symmetric",
+]
 
 _LINKS = {"probit": PROBIT, "logit": LOGIT}
 #: Bounds of the search for each kind of parameter: logarithms, except for the first threshold.
@@ -97,6 +105,22 @@ class Jet:
         """The jet of the weighted function."""
         return Jet(self.rows[:JET] * weights)
 
+    def by_variance(self, weights: np.ndarray | float = 1.0, *along: np.ndarray) -> np.ndarray:
+        """Derivative in the variance of a ``log_expected``, or of ``along @ (L, L', L'', ..)``.
+
+        By the heat equation: ``dL/dvar = (L'' + L'^2) / 2``, and so on for its derivatives.
+        ``weights`` are those by which the jet was multiplied.
+        """
+        d1, d2, d3, d4 = self.d1, self.d2, self.d3, self.d4
+        by = 0.5 * (d2 + d1**2 / weights)
+        if not along:
+            return by
+        by_first, by_second = (
+            d3 + 2.0 * d1 * d2 / weights,
+            d4 + 2.0 * (d2**2 + d1 * d3) / weights,
+        )
+        return along[0] * by + 0.5 * (along[1] * by_first + along[2] * by_second)
+
     def matched_site(self, mean: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Precision and shift that turn the cavity's moments into those of the tilted density.
 
@@ -107,7 +131,7 @@ class Jet:
 
 
 class Likelihood(Protocol):
-    """What engines and the optimiser ask of the likelihood of all observations."""
+    """What engines ask of the likelihood of all observations."""
 
     @property
     def noise(self) -> float | np.ndarray:
@@ -116,6 +140,20 @@ class Likelihood(Protocol):
 
     @property
     def max_precision(self) -> float | np.ndarray: ...
+    def point(self, y: np.ndarray, mean: np.ndarray) -> Jet: ...
+    def log_expected(
+        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, power: np.ndarray | None = None
+    ) -> Jet: ...
+    def expected_log(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> Jet: ...
+    def pull(self, y: np.ndarray, jet: Jet, *weights: np.ndarray) -> np.ndarray: ...
+    def only(self, which: slice | np.ndarray) -> Self:
+        """The likelihood of some of the observations."""
+        ...
+
+
+class LearntLikelihood(Likelihood, Protocol):
+    """A likelihood with free parameters."""
+
     @property
     def theta(self) -> np.ndarray: ...
     @property
@@ -123,15 +161,6 @@ class Likelihood(Protocol):
     @property
     def bounds(self) -> np.ndarray: ...
     def with_theta(self, theta: np.ndarray) -> Self: ...
-    def point(self, y: np.ndarray, mean: np.ndarray) -> Jet: ...
-    def log_expected(
-        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, power: np.ndarray | None = None
-    ) -> Jet: ...
-    def expected_log(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> Jet: ...
-    def pull(self, y: np.ndarray, jet: Jet, *weights: np.ndarray) -> np.ndarray: ...
-    def only(self, which: slice | np.ndarray) -> Likelihood:
-        """The likelihood of some of the observations."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -231,7 +260,7 @@ class Ordinal:
         gaps = np.diff(self.thresholds) * (own_by_level[1:-1] + above[2:])
         return np.concatenate([[by_noise, above[0]], gaps])
 
-    def only(self, which: slice | np.ndarray) -> Ordinal:
+    def only(self, which: slice | np.ndarray) -> Self:
         """The likelihood of some of the observations: the same for all."""
         return self
 
@@ -389,3 +418,51 @@ class Several:
         for jet, i in zip(jets, self._places, strict=True):
             rows[:, i] = jet
         return Jet(rows)
+
+
+@dataclass(frozen=True)
+class Blurred:
+    """A likelihood of ``q + r``, seen as one of q: r is normal with a known variance.
+
+    What inducing values do not say of a latent value is such an r. It is integrated out where
+    the likelihood is asked: ``log_expected`` and ``point`` are then exact, and ``expected_log``
+    is the part of the variational bound that belongs to q.
+    """
+
+    likelihood: Likelihood
+    variance: np.ndarray  # (m,), of r
+
+    @property
+    def noise(self) -> np.ndarray:
+        """Of each observation."""
+        return np.sqrt(np.square(self.likelihood.noise) + self.variance)
+
+    @property
+    def max_precision(self) -> np.ndarray:
+        """Of each observation: a precision of at most t, blurred, is at most 1 / (1/t + v)."""
+        return 1.0 / (1.0 / self.likelihood.max_precision + self.variance)
+
+    def point(self, y: np.ndarray, mean: np.ndarray) -> Jet:
+        """log p(y | q) at q = mean."""
+        return self.likelihood.log_expected(y, mean, self.variance)
+
+    def log_expected(
+        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, power: np.ndarray | None = None
+    ) -> Jet:
+        """log E[p(y | q + r)^power] under q ~ N(mean, var)."""
+        rows = self.likelihood.log_expected(y, mean, var + self.variance, power).rows
+        # Shrinking is that of q + r, 1 + (var + variance) d2; that of q is wanted.
+        rows[JET] -= self.variance * rows[2]
+        return Jet(rows)
+
+    def expected_log(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> Jet:
+        """E[log p(y | q + r)] under q ~ N(mean, var)."""
+        return self.likelihood.expected_log(y, mean, var + self.variance)
+
+    def pull(self, y: np.ndarray, jet: Jet, *weights: np.ndarray) -> np.ndarray:
+        """Gradient in the likelihood's ``theta``; see `Ordinal.pull`."""
+        return self.likelihood.pull(y, jet, *weights)
+
+    def only(self, which: slice | np.ndarray) -> Blurred:
+        """The likelihood of some of the observations."""
+        return Blurred(self.likelihood.only(which), self.variance[which])

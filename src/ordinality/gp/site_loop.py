@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -27,9 +27,9 @@ _DEPTH = 5  # steps remembered; more gained nothing on 150 hard problems
 class Approximation:
     """A Gaussian approximation of the posterior, its evidence and the gradient of that.
 
-    ``start`` restarts the same engine on a nearby problem; ``d_kernel`` and ``d_likelihood``
-    are the gradients of ``log_evidence`` in the prior covariance and in the likelihood's
-    ``theta``.
+    ``start`` restarts the same engine on a nearby problem; ``d_kernel``, ``d_likelihood`` and
+    ``d_variance`` are the gradients of ``log_evidence`` in the prior covariance, in the
+    likelihood's ``theta``, and in a variance added to what each likelihood is asked about.
     """
 
     tau: np.ndarray  # (n,) site precisions
@@ -40,13 +40,14 @@ class Approximation:
     cavity_mean: np.ndarray  # (n,) moments of h_i with one copy of observation i left out
     cavity_var: np.ndarray
     log_evidence: float
-    d_kernel: np.ndarray | None
+    d_kernel: Any  # as the form of the prior has it; None where it was not wanted
     d_likelihood: np.ndarray
     jet: Jet  # of the likelihood, from which the sites were made
     start: np.ndarray
     n_iter: int
     converged: bool
     residual: float
+    d_variance: np.ndarray | None = None  # (n,)
 
 
 class _State(Protocol):

@@ -14,17 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .design import Design
 from .likelihoods import Jet, Likelihood
-from .posterior.choose import Posterior, prior_of
+from .posterior.choose import Posterior, Prior
 from .site_loop import Approximation, FixedPoint, iterate
 
 __all__ = ["divergence", "variational"]
 
 
 def variational(
-    K: np.ndarray,
-    design: Design,
+    prior: Prior,
     likelihood: Likelihood,
     y: np.ndarray,
     *,
@@ -39,7 +37,6 @@ def variational(
     ``tol`` bounds the dimensionless gap between sites and expectations.
     """
     weights = np.ones(len(y)) if weights is None else weights
-    prior = prior_of(design, K, likelihood.max_precision * np.max(weights))
     noise = np.broadcast_to(likelihood.noise, len(y))
     scale = np.concatenate([noise**2, noise])  # makes sites dimensionless
 
@@ -116,6 +113,7 @@ def _approximation(
         log_evidence=bound,
         d_kernel=G,
         d_likelihood=d_likelihood,
+        d_variance=0.5 * state.jet.d2,
         jet=state.jet,
         start=found.x,
         n_iter=found.n_iter,

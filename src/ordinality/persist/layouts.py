@@ -198,6 +198,7 @@ _PROCESSES: dict[str, Layout] = {
         **dict.fromkeys(["cavity_mean", "cavity_var"], floats("m", nan=True, infinite=True)),
         "log_evidence": _VALUE,
         "d_kernel": choice(None),
+        "d_variance?": choice(None),
         "d_likelihood": _INFORMATION,
         "jet": part("Jet", m="m"),
         "start": floats("?", infinite=True),

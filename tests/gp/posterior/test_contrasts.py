@@ -10,6 +10,7 @@ from ordinality.gp.criteria import ENGINES, LabelObjective
 from ordinality.gp.design import Differences, Labels
 from ordinality.gp.likelihoods import Symmetric
 from ordinality.gp.posterior import contrasts, one_vs_rest
+from ordinality.gp.posterior.choose import prior_of
 from ordinality.gp.posterior.contrasts import contrast_basis
 from ordinality.gp.predict import LabelPredictor
 from ordinality.kernels import Gaussian, Linear
@@ -73,10 +74,14 @@ def test_contrasts_have_the_evidence_and_moments_of_the_stacked_vector(
 ):
     p = draw(engine, kernel, each_form)
     ours = ENGINES[engine](
-        kernel(p.X), p.design, p.likelihood, p.y, weights=p.weights, tol=p.tol
-    )
+        prior_of(p.design, kernel(p.X), p.likelihood.max_precision), p.likelihood, p.y,
+        weights=p.weights, tol=p.tol,
+    )  # fmt: skip
     K, whole = stacked(p)
-    theirs = ENGINES[engine](K, whole, p.likelihood, p.y, weights=p.weights, tol=p.tol)
+    theirs = ENGINES[engine](
+        prior_of(whole, K, p.likelihood.max_precision), p.likelihood, p.y,
+        weights=p.weights, tol=p.tol,
+    )  # fmt: skip
     assert ours.log_evidence == pytest.approx(theirs.log_evidence, abs=1e-10)
     for name in ("tau", "mean", "var", "alpha", "cavity_var", "d_likelihood"):
         np.testing.assert_allclose(

@@ -6,7 +6,7 @@ The forms and their costs are listed in `ordinality.gp.posterior`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,9 +50,10 @@ class Posterior(Protocol):
         """Mean under shifts ``nu`` and covariance of the vector that `Prior.view` takes."""
         ...
 
-    def evidence_gradient(self, alpha: np.ndarray, implicit: np.ndarray) -> np.ndarray:
+    def evidence_gradient(self, alpha: np.ndarray, implicit: np.ndarray) -> Any:
         """``(a a' - G + v a' + a v') / 2``, ``a = A' alpha``, ``v = A' implicit``: in K.
 
+        With inducing points there is no such matrix, but an `InducingGradient`.
         Needs the inverted posterior and overwrites its memory.
         """
         ...

@@ -1,0 +1,414 @@
+"""The posterior by inducing values: what observations see of a latent function at M inputs.
+
+With ``u = f(Z) ~ N(0, L L')`` and ``u = L e``, a latent value at x is ``p' e`` plus a residual,
+``p = L^-1 k(Z, x)``, of variance ``k(x, x) - |p|^2``; what an observation sees is a weighted
+sum of such values. Residuals of different observations are taken as independent, so that they
+are nothing but a variance added where the likelihood is asked (`likelihoods.Blurred`), and the
+engines work with the M-dimensional prior ``q = A P e``, of which they need
+
+    B = I + P' A' diag(tau) A P,    P' A' nu,    A P e,    |LB^-1 (A P)_i|^2,    B = LB LB'.
+
+Each is a sum or a map over blocks of rows. Rows of K are whitened before they are summed: in
+whitened coordinates ``|p|^2`` is at most the prior variance and B is right to its rounding.
+
+The gradient has one formula for the three engines, because L is only a way to write the inverse
+of K_uu and sites need no derivative. With c_i the derivative in the residual variance,
+
+    dk(Z, x_i):  L^-T (alpha_i e + implicit_i e + alpha_i e_w - tau_i B^-1 p_i - 2 c_i p_i)
+    dK_uu:       -1/2 L^-T (e e' + e e_w' + e_w e' - I + B^-1 - P' A' diag(2 c) A P) L^-1
+
+where ``e = P' A' alpha`` and ``e_w = P' A' implicit``.
+
+Snelson & Ghahramani (2006), "Sparse Gaussian processes using pseudo-inputs"; Naish-Guzman &
+Holden (2008), "The generalized FITC approximation", for EP; Titsias (2009), "Variational
+learning of inducing variables in sparse Gaussian processes", for the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from ...kernels.base import Kernel
+from ..design import Combinations, Design
+from .precision import mirrored
+
+__all__ = [
+    "Basis",
+    "Inducing",
+    "InducingCombinations",
+    "InducingGradient",
+    "InducingPosterior",
+    "InducingPredictor",
+    "add_gram",
+    "factorised",
+    "greedy_points",
+]
+
+_BLOCK = 2**18  # entries of a block of P, 2 MB: a few fit in the cache
+_KEPT = 2**26  # entries of P that are kept between passes, 512 MB
+
+# Half of the digits of L are right where a pivot is this share of the largest: points nearer
+# to one another than that are told apart by rounding alone. There the prior gets a variance of
+# its own at each point, too small to matter beside any noise.
+_SMALLEST_PIVOT, _JITTER = 1e-12, 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Inducing inputs of a kernel, and the factor that whitens their values."""
+
+    kernel: Kernel
+    Z: np.ndarray  # (M, d)
+    K: np.ndarray  # (M, M), K_uu
+    lower: np.ndarray  # (M, M), L, in Fortran order
+
+    @classmethod
+    def of(cls, kernel: Kernel, Z: np.ndarray) -> Basis:
+        """Factorise the covariance of the inducing values."""
+        K = kernel(Z)
+        diagonal = np.diagonal(K)
+        for share in (0.0, _JITTER):
+            jittered = np.asfortranarray(K)
+            jittered[np.diag_indices_from(K)] += share * diagonal.mean()
+            lower, info = lapack.dpotrf(jittered, lower=1, overwrite_a=1)
+            pivots = np.diagonal(lower) ** 2
+            if info == 0 and np.min(pivots) > _SMALLEST_PIVOT * np.max(diagonal):
+                break
+        if info != 0 or not np.all(np.isfinite(pivots)):
+            raise FloatingPointError(
+                "the covariance of the inducing points cannot be factorised; use fewer points."
+            )
+        return cls(kernel, Z, K, lower)
+
+    def __len__(self) -> int:
+        return len(self.Z)
+
+    def whitened(self, X: np.ndarray) -> np.ndarray:
+        """Rows p of the inputs, shape (n, M)."""
+        K = self.kernel(X, self.Z)
+        return blas.dtrsm(1.0, self.lower, K.T, lower=1, overwrite_b=1).T
+
+    def blocks(self, n: int) -> Iterator[slice]:
+        """Slices of n rows whose P fits in the cache."""
+        size = max(_BLOCK // max(len(self), 1), 64)
+        return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+@dataclass(frozen=True, eq=False)
+class Inducing:
+    """The prior of ``q = P e``, what inducing values say of f at each row of the inputs."""
+
+    basis: Basis
+    X: np.ndarray  # (n, d)
+    P: np.ndarray | None  # (n, M), kept where there is room
+    explained: np.ndarray  # (m,), prior variance of q
+    residual: np.ndarray  # (m,), variance of what is seen less q
+
+    @classmethod
+    def of(cls, kernel: Kernel, X: np.ndarray, Z: np.ndarray, design: Design) -> Inducing:
+        """Project what the observations see on the values at ``Z``."""
+        basis, n = Basis.of(kernel, Z), len(X)
+        combines = isinstance(design, Combinations)
+        P = np.empty((n, len(Z))) if combines or n * len(Z) <= _KEPT else None
+        own = np.empty(n)
+        for rows in basis.blocks(n):
+            p = basis.whitened(X[rows])
+            own[rows] = np.einsum("ij,ij->i", p, p)
+            if P is not None:
+                P[rows] = p
+        if not isinstance(design, Combinations):
+            return cls(basis, X, P, own, _left(kernel.diag(X), own))
+        assert P is not None
+        own = design.norms(P)
+        left = _left(_seen_variances(kernel, X, design), own)
+        return InducingCombinations(basis, X, P, own, left, design)
+
+    @property
+    def effort(self) -> float:
+        """Rows of a matrix whose Cholesky factor costs what `given` costs."""
+        return float((3.0 * len(self.X) * len(self.basis) ** 2) ** (1 / 3))
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        return self.explained
+
+    def parts(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks of rows of the inputs, each with its part of P."""
+        for rows in self.basis.blocks(len(self.X)):
+            P = self.basis.whitened(self.X[rows]) if self.P is None else self.P[rows]
+            yield rows, P
+
+    def see(self, e: np.ndarray) -> np.ndarray:
+        """What is seen of ``e``, shape (m,)."""
+        seen = np.empty(len(self.X))
+        for rows, P in self.parts():
+            seen[rows] = P @ e
+        return seen
+
+    def pull(self, x: np.ndarray) -> np.ndarray:
+        """The transpose of `see`, shape (M,)."""
+        total = np.zeros(len(self.basis))
+        for rows, P in self.parts():
+            total += x[rows] @ P
+        return total
+
+    def gram(self, weight: np.ndarray) -> np.ndarray:
+        """Sum of ``weight_i`` times the square of what i sees, (M, M), upper triangle."""
+        total = np.zeros((len(self.basis),) * 2, order="F")
+        for rows, P in self.parts():
+            add_gram(P, weight[rows], total)
+        return total
+
+    def norms(self, factor: np.ndarray) -> np.ndarray:
+        """Variances of what is seen, from the upper factor of the precision of e."""
+        found = np.empty(len(self.X))
+        for rows, P in self.parts():
+            half = blas.dtrsm(1.0, factor, P.T, trans_a=1)
+            found[rows] = np.einsum("ij,ij->j", half, half)
+        return found
+
+    def weighed(self, *weights: np.ndarray) -> Iterator[tuple[slice, list[np.ndarray]]]:
+        """Blocks of ``A' diag(w) A P`` for each of several weights w."""
+        for rows, P in self.parts():
+            yield rows, [w[rows, None] * P for w in weights]
+
+    def gather(self, x: np.ndarray) -> np.ndarray:
+        """From observations to the rows of the inputs that they see."""
+        return x
+
+    def pulled_variances(self, c: np.ndarray) -> np.ndarray:
+        """Gradient in theta of the prior variances of what is seen, weighed by ``c``."""
+        return self.basis.kernel.pullback_paired(self.X, self.X, c)
+
+    def __matmul__(self, alpha: np.ndarray) -> np.ndarray:
+        return self.see(self.pull(alpha))
+
+    def given(self, tau: np.ndarray) -> InducingPosterior:
+        return InducingPosterior(self, tau, *factorised(self.gram(tau)))
+
+    def view(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        rows = self.basis.whitened(self.X[block]) if self.P is None else self.P[block]
+        return lambda x: rows @ x
+
+
+@dataclass(frozen=True, eq=False)
+class InducingCombinations(Inducing):
+    """The prior of ``q = A P e`` for observations of weighted sums of a few latent values."""
+
+    design: Combinations
+
+    def see(self, e: np.ndarray) -> np.ndarray:
+        return self.design.see(super().see(e))
+
+    def pull(self, x: np.ndarray) -> np.ndarray:
+        return super().pull(self.design.gather(x))
+
+    def gram(self, weight: np.ndarray) -> np.ndarray:
+        # By latent values, of which there are fewer than observations.
+        total = np.zeros((len(self.basis),) * 2, order="F")
+        for (_, P), (_, (product,)) in zip(self.parts(), self.weighed(weight), strict=True):
+            total = blas.dgemm(1.0, P.T, product.T, trans_b=1, beta=1.0, c=total, overwrite_c=1)
+        return total
+
+    def norms(self, factor: np.ndarray) -> np.ndarray:
+        assert self.P is not None
+        return self.design.norms(blas.dtrsm(1.0, factor, self.P.T, trans_a=1).T)
+
+    def weighed(self, *weights: np.ndarray) -> Iterator[tuple[slice, list[np.ndarray]]]:
+        A = self.design.sparse()
+        graphs = [(A.T * w) @ A for w in weights]
+        for rows in self.basis.blocks(len(self.X)):
+            yield rows, [graph[rows] @ self.P for graph in graphs]
+
+    def gather(self, x: np.ndarray) -> np.ndarray:
+        return self.design.gather(x)
+
+    def pulled_variances(self, c: np.ndarray) -> np.ndarray:
+        kernel, X = self.basis.kernel, self.X
+        total = np.zeros(kernel.n_theta)
+        for a, b, weight in self.design.products():
+            total += kernel.pullback_paired(X[a], X[b], c * weight)
+        return total
+
+    def view(self, block: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+        assert self.P is not None
+        rows = self.design.take(block).see(self.P)
+        return lambda x: rows @ x
+
+
+@dataclass(frozen=True, eq=False)
+class InducingPosterior:
+    """The posterior under some sites, by the factor of the precision of e."""
+
+    prior: Inducing
+    tau: np.ndarray
+    factor: np.ndarray  # upper factor of B
+    half_log_det: float
+
+    def mean(self, nu: np.ndarray) -> np.ndarray:
+        """Posterior mean of e under shifts ``nu``."""
+        return lapack.dpotrs(self.factor, self.prior.pull(nu))[0]
+
+    def moments(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean = self.prior.see(self.mean(nu))
+        # As in the whitened form, rounding of this difference goes no further.
+        return mean, nu - self.tau * mean
+
+    def inverted(self) -> InducingPosterior:
+        return self
+
+    def marginals(self) -> tuple[np.ndarray, np.ndarray]:
+        var = self.prior.norms(self.factor)
+        return np.maximum(1.0 - self.tau * var, np.finfo(float).eps), var
+
+    def latent(self, nu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        covariance, _ = lapack.dpotri(self.factor)
+        return self.mean(nu), mirrored(covariance)
+
+    def evidence_gradient(self, alpha: np.ndarray, implicit: np.ndarray) -> InducingGradient:
+        return InducingGradient(self, alpha, implicit)
+
+
+@dataclass(frozen=True, eq=False)
+class InducingGradient:
+    """The gradient of the evidence in the prior, as vectors over the observations.
+
+    ``pullback`` takes the derivative of the evidence in the residual variance of each.
+    """
+
+    posterior: InducingPosterior
+    alpha: np.ndarray  # (m,)
+    implicit: np.ndarray  # (m,)
+
+    def pullback(self, c: np.ndarray) -> np.ndarray:
+        """Gradient in the kernel's theta."""
+        prior, basis = self.posterior.prior, self.posterior.prior.basis
+        kernel = basis.kernel
+        total = kernel.pullback(basis.Z, self._by_inducing(c), basis.K)
+        for rows, F in self._by_rows(c):
+            total += kernel.pullback_between(prior.X[rows], basis.Z, F)
+        return total + prior.pulled_variances(c)
+
+    def by_points(self, c: np.ndarray) -> np.ndarray:
+        """Gradient in the inducing inputs, shape (M, d)."""
+        prior, basis = self.posterior.prior, self.posterior.prior.basis
+        total = 2.0 * basis.kernel.slope(basis.Z, basis.Z, self._by_inducing(c))
+        for rows, F in self._by_rows(c):
+            total += basis.kernel.slope(prior.X[rows], basis.Z, F)
+        return total
+
+    @cached_property
+    def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """``e``, ``e_w`` and the upper triangle of the inverse of B."""
+        prior = self.posterior.prior
+        inverse, _ = lapack.dpotri(self.posterior.factor)
+        return prior.pull(self.alpha), prior.pull(self.implicit), inverse
+
+    def _by_rows(self, c: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks of rows with the derivatives in their covariances with the points."""
+        prior, (e, e_w, inverse) = self.posterior.prior, self._parts
+        alpha, implicit = prior.gather(self.alpha), prior.gather(self.implicit)
+        both, lower = alpha + implicit, prior.basis.lower
+        for rows, (one, two) in prior.weighed(self.posterior.tau, 2.0 * c):
+            F = blas.dsymm(-1.0, inverse, one.T, beta=-1.0, c=two.T, overwrite_c=1)
+            F += np.outer(e, both[rows])
+            if self.implicit.any():
+                F += np.outer(e_w, alpha[rows])
+            yield rows, blas.dtrsm(1.0, lower, F, lower=1, trans_a=1, overwrite_b=1).T
+
+    def _by_inducing(self, c: np.ndarray) -> np.ndarray:
+        """Derivatives in the covariance of the inducing values, (M, M), symmetric."""
+        prior, (e, e_w, inverse) = self.posterior.prior, self._parts
+        inner = mirrored(inverse - prior.gram(2.0 * c))
+        inner += np.outer(e, e) + np.outer(e, e_w) + np.outer(e_w, e)
+        inner[np.diag_indices_from(inner)] -= 1.0
+        lower = prior.basis.lower
+        half = blas.dtrsm(-0.5, lower, np.asfortranarray(inner), lower=1, trans_a=1)
+        whole = blas.dtrsm(1.0, lower, half, side=1, lower=1, overwrite_b=1)
+        return 0.5 * (whole + whole.T)
+
+
+@dataclass(frozen=True, eq=False)
+class InducingPredictor:
+    """Latent mean and variance at new inputs, from M inducing values."""
+
+    lower: np.ndarray  # (M, M), L
+    factor: np.ndarray  # (M, M), upper factor of B
+    mean: np.ndarray  # (M,), posterior mean of e
+
+    def latent(self, cross: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of f at q new inputs, from prior covariances (q, M) and (q,)."""
+        half = blas.dtrsm(1.0, self.lower, cross.T, lower=1)
+        explained = np.einsum("ij,ij->j", half, half)
+        mean = self.mean @ half
+        half = blas.dtrsm(1.0, self.factor, half, trans_a=1, overwrite_b=1)
+        left = np.maximum(prior - explained, 0.0)
+        return mean, left + np.einsum("ij,ij->j", half, half)
+
+
+def factorised(gram: np.ndarray) -> tuple[np.ndarray, float]:
+    """Upper factor of ``I + gram``, and half its log determinant; overwrites ``gram``."""
+    gram[np.diag_indices_from(gram)] += 1.0
+    factor, info = lapack.dpotrf(gram, clean=0, overwrite_a=1)
+    half_log_det = float(np.sum(np.log(np.diagonal(factor)))) if info == 0 else np.inf
+    if not np.isfinite(half_log_det):
+        raise FloatingPointError(
+            "the precision of the inducing values is not finite; raise the noise or lower the "
+            "kernel's variance."
+        )
+    return factor, half_log_det
+
+
+def add_gram(P: np.ndarray, weight: np.ndarray, total: np.ndarray) -> None:
+    """Add ``P' diag(weight) P`` to the upper triangle of ``total``."""
+    signs = ((1.0, weight > 0.0), (-1.0, weight < 0.0))
+    for sign, some in signs:
+        if not np.any(some):
+            continue
+        part, w = (P, weight) if np.all(some) else (P[some], weight[some])
+        scaled = np.sqrt(np.abs(w))[:, None] * part
+        blas.dsyrk(sign, scaled.T, beta=1.0, c=total, overwrite_c=1)
+
+
+def greedy_points(
+    kernel: Kernel, X: np.ndarray, count: int, tol: float = 1e-6
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of ``X`` chosen one by one, each where the ones before explain least.
+
+    A pivoted Cholesky factorisation: nested, so that the first of them are the answer for
+    fewer. Returns the places of the rows, at most ``count``, and the variance that is left at
+    each row of ``X``; stops where the largest is below ``tol`` of the mean prior variance.
+    """
+    left = kernel.diag(X)
+    least, count = tol * float(left.mean()), min(count, len(X))
+    chosen = np.empty(count, dtype=np.intp)
+    half = np.empty((count, len(X)))
+    for k in range(count):
+        i = chosen[k] = int(np.argmax(left))
+        if not left[i] > least:
+            return chosen[:k], left
+        row = kernel(X[i : i + 1], X)[0]
+        row -= half[:k, i] @ half[:k]
+        row /= np.sqrt(left[i])
+        half[k] = row
+        left = np.maximum(left - row**2, 0.0)
+        left[i] = 0.0
+    return chosen, left
+
+
+def _left(total: np.ndarray, explained: np.ndarray) -> np.ndarray:
+    """Variances that are left; rounding may leave a small negative number."""
+    return np.maximum(total - explained, 0.0)
+
+
+def _seen_variances(kernel: Kernel, X: np.ndarray, design: Combinations) -> np.ndarray:
+    """Prior variances of what is seen."""
+    total = np.zeros(len(design))
+    for a, b, weight in design.products():
+        total += weight * kernel.paired(X[a], X[b])
+    return total

@@ -1,0 +1,196 @@
+"""Inducing values learnt from blocks of rows, visited once or a few times.
+
+Given the inducing points, what a set of rows says about them is a matrix and a vector,
+``P' diag(tau) P`` and ``P' nu``: statistics of rows add up, whatever block or machine the rows
+are on. A visit of a block takes the present belief without what the block itself had said (the
+cavities), matches moments, and returns new sites and their statistics.
+
+Rows never seen start from the belief of a model of fewer rows: its prediction is their cavity.
+Two or three visits of all rows then are enough. One visit from no sites, each block seeing the
+blocks before it, is assumed-density filtering: a stream.
+
+Minka (2001), "Expectation propagation for approximate Bayesian inference"; Csato & Opper
+(2002), "Sparse on-line Gaussian processes"; Bui, Nguyen & Turner (2017), "Streaming sparse
+Gaussian process approximations", for the change of points without the old rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from .ep import evidence_terms
+from .likelihoods import Blurred, Likelihood
+from .posterior.inducing import Basis, InducingPredictor, add_gram, factorised
+
+__all__ = ["Belief", "Settled", "Sums", "settle", "visit"]
+
+_ROWS = 2**14  # of a block that is handed to a thread
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """What rows have said about the whitened values at the points of a basis."""
+
+    basis: Basis
+    gram: np.ndarray  # (M, M), upper triangle of P' diag(tau) P
+    shift: np.ndarray  # (M,), P' nu
+
+    @classmethod
+    def none(cls, basis: Basis) -> Belief:
+        """The prior."""
+        M = len(basis)
+        return cls(basis, np.zeros((M, M), order="F"), np.zeros(M))
+
+    @cached_property
+    def _factor(self) -> tuple[np.ndarray, float]:
+        return factorised(self.gram.copy("F"))
+
+    @property
+    def factor(self) -> np.ndarray:
+        """Upper factor of the precision, ``I + gram``."""
+        return self._factor[0]
+
+    @property
+    def half_log_det(self) -> float:
+        """Half the log determinant of the precision."""
+        return self._factor[1]
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """Posterior mean of the whitened values."""
+        return lapack.dpotrs(self.factor, self.shift)[0]
+
+    def predictor(self) -> InducingPredictor:
+        """The same belief, for prediction."""
+        return InducingPredictor(self.basis.lower, self.factor, self.mean)
+
+
+@dataclass(eq=False)
+class Sums:
+    """Statistics of the rows that were visited; those of several blocks add up."""
+
+    gram: np.ndarray  # (M, M), upper triangle
+    shift: np.ndarray  # (M,)
+    value: float = 0.0  # terms of the evidence under the belief before
+    residual: float = 0.0  # largest gap between sites and matched moments
+    unexplained: float = 0.0  # prior variance that the points leave, summed by weight
+    variance: float = 0.0  # prior variance, summed by weight
+
+    def add(self, other: Sums) -> None:
+        """Add the statistics of other rows."""
+        self.gram += other.gram
+        self.shift += other.shift
+        self.value += other.value
+        self.residual = max(self.residual, other.residual)
+        self.unexplained += other.unexplained
+        self.variance += other.variance
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """A posterior with inducing points, and how it was reached."""
+
+    log_evidence: float
+    unexplained: float  # share of the prior variance that the points do not explain
+    n_iter: int  # visits of all rows, or iterations of the engine
+    converged: bool
+    residual: float
+    cavity_mean: np.ndarray | None = None  # (n,), moments of f at each row without that row
+    cavity_var: np.ndarray | None = None
+
+
+def visit(
+    belief: Belief,
+    likelihood: Likelihood,
+    X: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+    sites: np.ndarray,
+    cavities: np.ndarray | None = None,
+) -> Sums:
+    """Match the moments of every row to its cavity, and sum up what the rows say.
+
+    ``sites`` (2, n), precision and shift of one copy of each row, are overwritten; moments of
+    f without the row are put into ``cavities`` (2, n). The belief holds what the sites say.
+    """
+    basis, e = belief.basis, belief.mean
+    M = len(basis)
+    sums = Sums(np.zeros((M, M), order="F"), np.zeros(M))
+    for rows in basis.blocks(len(X)):
+        P, w = basis.whitened(X[rows]), weights[rows]
+        prior = basis.kernel.diag(X[rows])
+        left = np.maximum(prior - np.einsum("ij,ij->i", P, P), 0.0)
+        half = blas.dtrsm(1.0, belief.factor, P.T, trans_a=1)
+        var, mean = np.einsum("ij,ij->j", half, half), P @ e
+        tau, nu = sites[:, rows]
+        # Less than a site takes away is left by rounding alone, next to far sharper sites.
+        beta = np.maximum(1.0 - tau * var, np.finfo(float).eps)
+        lam, alpha = var / beta, nu - tau * mean
+        mu = mean - lam * alpha
+        blurred = Blurred(likelihood.only(rows), left)
+        power = np.minimum(w, 1.0) if np.any(w < 1.0) else None
+        jet = blurred.log_expected(y[rows], mu, lam, power)
+        copies = np.maximum(w, 1.0)
+        width2 = np.square(blurred.noise) + lam
+        gaps = np.sqrt(width2) * np.abs(alpha - jet.d1), width2 * np.abs(tau * beta + jet.d2)
+        sums.residual = max(sums.residual, float(np.max(gaps)))
+        sums.value += float(copies @ evidence_terms(jet, tau, alpha, mu, lam))
+        sums.unexplained += float(w @ left)
+        sums.variance += float(w @ prior)
+        sites[:, rows] = jet.matched_site(mu)
+        if cavities is not None:
+            cavities[:, rows] = mu, lam + left
+        add_gram(P, copies * sites[0, rows], sums.gram)
+        sums.shift += (copies * sites[1, rows]) @ P
+    return sums
+
+
+def settle(
+    belief: Belief,
+    likelihood: Likelihood,
+    X: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+    *,
+    tol: float = 1e-3,
+    max_visits: int = 10,
+    mapper: Callable[..., Iterable[Any]] = map,
+    tell: Callable[[int, float], None] | None = None,
+) -> tuple[Belief, Settled]:
+    """Visit all rows until their sites settle, starting from what a model of fewer believes.
+
+    Sites that miss the fixed point by ``tol`` cost the evidence about its square per row.
+    """
+    n = len(y)
+    sites, cavities = np.zeros((2, n)), np.empty((2, n))
+    parts = [slice(first, min(first + _ROWS, n)) for first in range(0, n, _ROWS)]
+    for count in range(1, max_visits + 1):
+        before = belief
+
+        def of_part(rows: slice, before: Belief = before) -> Sums:
+            return visit(
+                before, likelihood.only(rows), X[rows], y[rows], weights[rows],
+                sites[:, rows], cavities[:, rows],
+            )  # fmt: skip
+
+        first, *others = mapper(of_part, parts)
+        for other in others:  # in the order of the rows: rounding does not depend on threads
+            first.add(other)
+        belief = Belief(belief.basis, first.gram, first.shift)
+        value = first.value - before.half_log_det
+        if tell is not None:
+            tell(n, value)
+        # The first visit starts from sites that are not in the belief, so its gaps say nothing.
+        if count > 1 and first.residual < tol:
+            break
+    done = Settled(
+        value, first.unexplained / first.variance, count, first.residual < tol, first.residual,
+        *cavities,
+    )  # fmt: skip
+    return belief, done
