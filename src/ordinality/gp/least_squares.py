@@ -115,6 +115,15 @@ class LeastSquares:
         X = self.X[np.ix_(index, index)] if self.kernel.inputs == "gram" else self.X[index]
         return replace(self, X=X, y=self.y[index], weights=self.weights[index])
 
+    @property
+    def support(self) -> np.ndarray:
+        """Inputs with which covariances are taken for prediction."""
+        return self.X
+
+    def near(self, theta: np.ndarray) -> LeastSquares:
+        """The same problem, prepared for a search near theta."""
+        return self
+
     def gauge(self, theta: np.ndarray) -> np.ndarray:
         """No direction: targets are numbers, which fix level and scale."""
         return np.zeros((len(theta), 0))

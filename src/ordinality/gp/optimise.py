@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -37,6 +36,7 @@ __all__ = [
     "maximise",
     "refine",
     "scattered",
+    "stratified_order",
 ]
 
 # The first subset has rows enough for a dozen parameters and costs next to nothing; each
@@ -89,6 +89,7 @@ class Learnable(Protocol):
     def box(self) -> np.ndarray: ...
     @property
     def effort(self) -> float: ...
+    def near(self, theta: np.ndarray) -> Self: ...
     def gauge(self, theta: np.ndarray) -> np.ndarray: ...
     def model(self, theta: np.ndarray) -> tuple[Any, ...]: ...
     def subset(self, index: np.ndarray) -> Self: ...
@@ -158,31 +159,38 @@ def maximise(
     and ``tell(observations, value)`` is called after every evaluation, from any thread.
     """
     rng = np.random.default_rng(0) if rng is None else rng
-    stages = _stages(problem, rng if coarse_to_fine else None)
-    if max_evaluations == 1:  # then that one is exact
-        stages = [problem]
-    box, first, scale = problem.box, stages[0], _scale(stages[0])
-    enough = _ROUGH if len(stages) > 1 else min(gain, _LEAST)
-    ends_rough = len(stages) > 1 or first is not problem
+    exact = max_evaluations == 1  # then that one is exact
+    subsets = _subproblems(problem, rng) if coarse_to_fine and not exact else []
+    tol = 0.0 if exact else _STEPPING if subsets else _SEARCHING
+    if not subsets:
+        problem = problem.near(problem.theta)
+    coarse = subsets[0].near(problem.theta) if subsets else problem.rough(tol)
+    box, scale = problem.box, _scale(coarse)
+    enough = _ROUGH if subsets else min(gain, _LEAST)
+    ends_rough = bool(subsets) or coarse is not problem
     most = max_evaluations - ends_rough  # one is left for the exact end
 
     def search(theta: np.ndarray) -> SearchResult:
         with workspace():
-            return lbfgs(_telling(first, tell), theta, box, scale, most, enough)
+            return lbfgs(_telling(coarse, tell), theta, box, scale, most, enough)
 
-    with hold(len(first.y)):
+    with hold(len(coarse.y)):
         found = list(mapper(search, [problem.theta, *starts]))
     best = max(found, key=lambda result: _merit(result.best))
-    path = [(len(first.y), sum(result.n_evaluations for result in found))]
-    for coarse, fine in pairwise(stages):
+    path = [(len(coarse.y), sum(result.n_evaluations for result in found))]
+    for stage in [*subsets[1:], problem] if subsets else []:
+        theta = best.best.theta
         with hold(len(coarse.y)), workspace():
             hessian = curvature(_telling(coarse, tell), best.best, box)
-        enough = max(gain, _NEAR) if fine is stages[-1] else _ROUGH
+        fine = stage.near(theta)
+        if stage is problem:
+            problem, enough = fine, max(gain, _NEAR)
+            fine = fine.rough(tol)
         with hold(len(fine.y)), workspace():
-            theta = best.best.theta
             step = NextStep.of(theta, _grown(hessian, theta, coarse, fine))
             best = refine(_telling(fine, tell), step, box, most, enough)
         path.append((len(fine.y), best.n_evaluations))
+        coarse = fine
     if ends_rough:
         with hold(len(problem.y)), workspace():
             last = _exact_end(problem, best, box, max_evaluations, gain, tell)
@@ -199,13 +207,11 @@ def scattered(problem: Learnable, count: int, rng: np.random.Generator) -> list[
     return list(np.clip(draws, box[:, 0], box[:, 1]))
 
 
-def _stages(problem: Model, rng: np.random.Generator | None) -> list[Model]:
-    """The problems to solve one after another, each as exactly as a search needs."""
-    subsets = [] if rng is None else _subsets(problem.y, rng)
-    stages = [problem.subset(index).rough(_DIFFERENCING) for index in subsets]
+def _subproblems(problem: Model, rng: np.random.Generator) -> list[Model]:
+    """Problems on subsets to solve one after another, each as exactly as a search needs."""
+    parts = [problem.subset(index).rough(_DIFFERENCING) for index in _subsets(problem.y, rng)]
     # A few comparisons see most of the items, and then cost what all of them do.
-    stages = [stage for stage in stages if stage.effort < _CHEAPER * problem.effort]
-    return [*stages, problem.rough(_STEPPING if stages else _SEARCHING)]
+    return [part for part in parts if part.effort < _CHEAPER * problem.effort]
 
 
 def _subsets(y: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
@@ -216,13 +222,18 @@ def _subsets(y: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
     # A last stage of a third more than the growth is better done whole than split in two.
     steps = max(1, int(np.ceil(np.log(n / _COARSEST) / np.log(_GROWTH) - 0.35)))
     sizes = [round(n * (_COARSEST / n) ** (step / steps)) for step in range(steps, 0, -1)]
-    # Random within a level, then interleaved by relative place: every prefix is stratified.
-    place = np.empty(n)
+    order = stratified_order(y, rng)
+    return [np.sort(order[:size]) for size in sizes]
+
+
+def stratified_order(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A random order of the rows of which every beginning keeps the shares of the levels."""
+    # Random within a level, then interleaved by relative place.
+    place = np.empty(len(y))
     for level in np.unique(y):
         rows = rng.permutation(np.flatnonzero(y == level))
         place[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
-    order = np.argsort(place, kind="stable")
-    return [np.sort(order[:size]) for size in sizes]
+    return np.argsort(place, kind="stable")
 
 
 def _scale(problem: Learnable) -> np.ndarray:

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from .ep import evidence_terms
-from .likelihoods import Blurred, Likelihood
+from .likelihoods import Blurred, Jet, Likelihood
 from .posterior.inducing import Basis, InducingPredictor, add_gram, factorised
 
 __all__ = ["Belief", "Settled", "Sums", "settle", "visit"]
@@ -105,6 +105,87 @@ class Settled:
     cavity_var: np.ndarray | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What a block of rows sees under a belief, and the sites it has put into that belief."""
+
+    likelihood: Blurred
+    y: np.ndarray
+    weights: np.ndarray
+    mean: np.ndarray  # of q
+    var: np.ndarray
+    tau: np.ndarray  # of all copies of a row
+    nu: np.ndarray
+    copies: np.ndarray
+    alpha: np.ndarray  # nu - tau mean
+    lam: np.ndarray  # moments of q with one copy left out
+    mu: np.ndarray
+
+    @classmethod
+    def of(
+        cls, likelihood: Blurred, y: np.ndarray, w: np.ndarray, mean: np.ndarray,
+        var: np.ndarray, tau: np.ndarray, nu: np.ndarray,
+    ) -> _Seen:  # fmt: skip
+        copies = np.maximum(w, 1.0)
+        # Less than a site takes away is left by rounding alone, next to far sharper sites.
+        lam = var / np.maximum(1.0 - tau / copies * var, np.finfo(float).eps)
+        alpha = nu - tau * mean
+        mu = mean - lam * alpha / copies
+        return cls(likelihood, y, w, mean, var, tau, nu, copies, alpha, lam, mu)
+
+
+@dataclass(frozen=True, eq=False)
+class _Matched:
+    """New sites of a block, the terms of the evidence, and the gap to the old sites."""
+
+    tau: np.ndarray
+    nu: np.ndarray
+    value: float
+    gap: float
+
+
+def _moments(s: _Seen) -> _Matched:
+    """Expectation propagation: the moments of the tilted density."""
+    power = np.minimum(s.weights, 1.0) if np.any(s.weights < 1.0) else None
+    jet = s.likelihood.log_expected(s.y, s.mu, s.lam, power)
+    c, width2 = s.copies, np.square(s.likelihood.noise) + s.lam
+    tau, alpha = s.tau / c, s.alpha / c
+    by_mean = np.sqrt(width2) * np.abs(alpha - jet.d1)
+    by_var = width2 * np.abs(tau * (1.0 - tau * s.var) + jet.d2)
+    new_tau, new_nu = jet.matched_site(s.mu)
+    value = float(c @ evidence_terms(jet, tau, alpha, s.mu, s.lam))
+    return _Matched(c * new_tau, c * new_nu, value, float(max(by_mean.max(), by_var.max())))
+
+
+def _mode(s: _Seen) -> _Matched:
+    """Laplace: curvature and slope at the mean, a step of Newton's method."""
+    return _newton(s, s.likelihood.point(s.y, s.mean), 1.0, 0.0)
+
+
+def _expectations(s: _Seen) -> _Matched:
+    """Variational: expected curvature and slope, by half steps as in the engine."""
+    return _newton(s, s.likelihood.expected_log(s.y, s.mean, s.var), 0.5, 0.5 * s.tau @ s.var)
+
+
+def _newton(s: _Seen, jet: Jet, mixing: float, more: float) -> _Matched:
+    jet, noise = jet.times(s.weights), s.likelihood.noise
+    gaps = noise * np.abs(s.alpha - jet.d1), noise**2 * np.abs(s.tau + jet.d2)
+    tau, nu = -jet.d2, jet.d1 - jet.d2 * s.mean
+    return _Matched(
+        s.tau + mixing * (tau - s.tau),
+        s.nu + mixing * (nu - s.nu),
+        float(jet.value.sum()) + more,
+        float(np.max(np.maximum(*gaps) / s.copies)),
+    )
+
+
+_RULES: dict[str, Callable[[_Seen], _Matched]] = {
+    "ep": _moments,
+    "laplace": _mode,
+    "variational": _expectations,
+}
+
+
 def visit(
     belief: Belief,
     likelihood: Likelihood,
@@ -113,11 +194,12 @@ def visit(
     weights: np.ndarray,
     sites: np.ndarray,
     cavities: np.ndarray | None = None,
+    engine: str = "ep",
 ) -> Sums:
-    """Match the moments of every row to its cavity, and sum up what the rows say.
+    """Give every row a new site under the belief, and sum up what the rows say.
 
-    ``sites`` (2, n), precision and shift of one copy of each row, are overwritten; moments of
-    f without the row are put into ``cavities`` (2, n). The belief holds what the sites say.
+    ``sites`` (2, n), precision and shift of each row, which the belief holds already, are
+    overwritten; moments of f without the row are put into ``cavities`` (2, n).
     """
     basis, e = belief.basis, belief.mean
     M = len(basis)
@@ -127,27 +209,19 @@ def visit(
         prior = basis.kernel.diag(X[rows])
         left = np.maximum(prior - np.einsum("ij,ij->i", P, P), 0.0)
         half = blas.dtrsm(1.0, belief.factor, P.T, trans_a=1)
-        var, mean = np.einsum("ij,ij->j", half, half), P @ e
-        tau, nu = sites[:, rows]
-        # Less than a site takes away is left by rounding alone, next to far sharper sites.
-        beta = np.maximum(1.0 - tau * var, np.finfo(float).eps)
-        lam, alpha = var / beta, nu - tau * mean
-        mu = mean - lam * alpha
+        var = np.einsum("ij,ij->j", half, half)
         blurred = Blurred(likelihood.only(rows), left)
-        power = np.minimum(w, 1.0) if np.any(w < 1.0) else None
-        jet = blurred.log_expected(y[rows], mu, lam, power)
-        copies = np.maximum(w, 1.0)
-        width2 = np.square(blurred.noise) + lam
-        gaps = np.sqrt(width2) * np.abs(alpha - jet.d1), width2 * np.abs(tau * beta + jet.d2)
-        sums.residual = max(sums.residual, float(np.max(gaps)))
-        sums.value += float(copies @ evidence_terms(jet, tau, alpha, mu, lam))
+        seen = _Seen.of(blurred, y[rows], w, P @ e, var, *sites[:, rows])
+        new = _RULES[engine](seen)
+        sites[:, rows] = new.tau, new.nu
+        if cavities is not None:
+            cavities[:, rows] = seen.mu, seen.lam + left
+        sums.value += new.value
+        sums.residual = max(sums.residual, new.gap)
         sums.unexplained += float(w @ left)
         sums.variance += float(w @ prior)
-        sites[:, rows] = jet.matched_site(mu)
-        if cavities is not None:
-            cavities[:, rows] = mu, lam + left
-        add_gram(P, copies * sites[0, rows], sums.gram)
-        sums.shift += (copies * sites[1, rows]) @ P
+        add_gram(P, new.tau, sums.gram)
+        sums.shift += new.nu @ P
     return sums
 
 
@@ -158,8 +232,9 @@ def settle(
     y: np.ndarray,
     weights: np.ndarray,
     *,
+    engine: str = "ep",
     tol: float = 1e-3,
-    max_visits: int = 10,
+    max_visits: int = 20,
     mapper: Callable[..., Iterable[Any]] = map,
     tell: Callable[[int, float], None] | None = None,
 ) -> tuple[Belief, Settled]:
@@ -176,7 +251,7 @@ def settle(
         def of_part(rows: slice, before: Belief = before) -> Sums:
             return visit(
                 before, likelihood.only(rows), X[rows], y[rows], weights[rows],
-                sites[:, rows], cavities[:, rows],
+                sites[:, rows], cavities[:, rows], engine,
             )  # fmt: skip
 
         first, *others = mapper(of_part, parts)
@@ -184,6 +259,8 @@ def settle(
             first.add(other)
         belief = Belief(belief.basis, first.gram, first.shift)
         value = first.value - before.half_log_det
+        if engine != "ep":
+            value -= 0.5 * float(before.mean @ before.mean)
         if tell is not None:
             tell(n, value)
         # The first visit starts from sites that are not in the belief, so its gaps say nothing.
