@@ -397,6 +397,12 @@ def test_tables_that_do_not_fit_together_are_refused(kernel):
         kernel.paired(X, [1.0, 2.0, 3.0])
 
 
+@pytest.mark.parametrize("kernel", [Gaussian(), 2.0 * Matern(), RationalQuadratic()], ids=repr)
+def test_distances_between_rows_of_different_features_are_refused(kernel):
+    with pytest.raises(ValueError, match="X has 3 features and Y has 2"):
+        kernel(np.ones((6, 3)), np.ones((6, 2)))
+
+
 @pytest.mark.parametrize("kernel", [Gaussian(), 2.0 * Gaussian(), 2.0 * Matern()], ids=repr)
 def test_covariances_of_another_shape_are_refused(kernel):
     X, Y = np.ones((6, D)), np.ones((4, D))

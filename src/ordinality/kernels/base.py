@@ -28,6 +28,7 @@ __all__ = [
     "Kernel",
     "Product",
     "Sum",
+    "alike",
     "matching",
     "matrix",
     "rectangle",
@@ -768,13 +769,13 @@ def matrix(X: ArrayLike, name: str = "X") -> Array:
 
 def rectangle(X: ArrayLike, Y: ArrayLike, F: ArrayLike) -> tuple[Array, Array, Array]:
     """Two tables of rows with equal features, and a matrix of derivatives between them."""
-    X, Y = _alike(X, Y)
+    X, Y = alike(X, Y)
     return X, Y, shaped(F, (len(X), len(Y)), "F")
 
 
 def matching(X: ArrayLike, Y: ArrayLike) -> tuple[Array, Array]:
     """Two tables with equal features whose rows match one to one."""
-    X, Y = _alike(X, Y)
+    X, Y = alike(X, Y)
     if len(X) != len(Y):
         raise ValueError(
             f"X has {len(X)} rows and Y has {len(Y)}, but rows are paired one to one; pass as "
@@ -783,7 +784,8 @@ def matching(X: ArrayLike, Y: ArrayLike) -> tuple[Array, Array]:
     return X, Y
 
 
-def _alike(X: ArrayLike, Y: ArrayLike) -> tuple[Array, Array]:
+def alike(X: ArrayLike, Y: ArrayLike) -> tuple[Array, Array]:
+    """Two tables of rows with equal features."""
     X, Y = matrix(X), matrix(Y, "Y")
     if X.shape[1] != Y.shape[1]:
         raise ValueError(

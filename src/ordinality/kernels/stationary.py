@@ -20,7 +20,7 @@ from scipy.spatial.distance import cdist
 
 from ordinality._compile import loop
 
-from .base import Array, Kernel, matching, matrix, rectangle, shaped, square
+from .base import Array, Kernel, alike, matching, matrix, rectangle, shaped, square
 
 __all__ = ["Gaussian", "Matern", "RationalQuadratic", "exponentials", "symmetric"]
 
@@ -55,7 +55,7 @@ class _Stationary(Kernel):
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
         if Y is None:
             return self._among(matrix(X))
-        X, Y = matrix(X), matrix(Y)
+        X, Y = alike(X, Y)  # the loops do not check
         exponents = self._exponents(self._scaled(X, Y), self._scaled(Y, Y))
         K, columns = np.empty((len(X), len(Y))), slice(len(Y))
         for rows in _row_blocks(len(X)):
