@@ -13,8 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from ordinality import LabelRankingSVM, PreferenceSVM
 from ordinality.estimators.label_graphs import read_edges
-from ordinality.svm.kernel_rows import KernelRows
-from ordinality.svm.pairs import EdgeRows, PairRows
+from ordinality.svm.kernel_rows import EdgeRows, KernelRows, PairRows
 
 COPIERS = [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy]
 
@@ -226,7 +225,7 @@ def test_linear_rankings_are_found_over_the_weights_of_the_features(rankings, mo
     np.testing.assert_allclose(model.scores(X), given.scores(X @ X.T), atol=1e-3)
     assert model.dual_objective_ == pytest.approx(given.dual_objective_, rel=1e-6)
     assert model.n_iter_ < 50 < given.n_iter_
-    monkeypatch.setattr("ordinality.svm.pairs._MAX_BYTES", 1000)
+    monkeypatch.setattr("ordinality.svm.kernel_rows._MAX_BYTES", 1000)
     rows = LabelRankingSVM(2.0, "linear", standardize=False, tol=1e-6).fit(X, Y)
     np.testing.assert_allclose(rows.scores(X), model.scores(X), atol=1e-3)
     assert rows.n_iter_ > 50

@@ -9,8 +9,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..svm.kernel_rows import KernelRows, kernel_rows
-from ..svm.pairs import EdgeRows
+from ..svm.kernel_rows import EdgeRows, KernelRows, kernel_rows
 from .base_svm import ComparisonMachine, chosen
 from .fitting import Scaling, atomic, check_weights
 from .label_graphs import LabelRanker, edges_to_learn, labels_of, read_edges

@@ -10,8 +10,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from ..kernels.foreign import Function
-from ..svm.kernel_rows import KernelRows, kernel_rows
-from ..svm.pairs import PairRows
+from ..svm.kernel_rows import KernelRows, PairRows, kernel_rows
 from .base_svm import ComparisonMachine, chosen
 from .fitting import atomic, check_weights
 from .preference_data import Answers, Items, answer_levels, check_pairs, encode_answers
