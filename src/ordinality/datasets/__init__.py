@@ -2,8 +2,9 @@
 
 *Embedded*: `load_wine`, `load_housing` and the other classics come with the package. *Folder*:
 the benchmark sets of the papers do not; `load` and `partitions` read them from `data_folder`,
-and `available`, `missing` and `verify` say what it holds. *Synthetic*: the generators draw what
-the papers' figures show, and smooth problems of any size.
+and `available`, `missing` and `verify` say what it holds. *Derived*: levels are cut from metric
+targets, comparisons drawn from utilities or labels, and ratings arranged as inputs.
+*Synthetic*: the generators draw what the papers' figures show, and smooth problems of any size.
 """
 
 from .classics import (
@@ -19,8 +20,16 @@ from .classics import (
     load_pneumoconiosis,
     load_wine,
 )
-from .comparisons import PairSplit, label_pairs, utility_pairs
-from .discretise import chu_labels, equal_frequency, equal_length
+from .derived import (
+    PairSplit,
+    chu_labels,
+    collaborative_filtering,
+    equal_frequency,
+    equal_length,
+    label_pairs,
+    rating_matrix,
+    utility_pairs,
+)
 from .folder import (
     VARIABLE,
     Check,
@@ -33,7 +42,6 @@ from .folder import (
 )
 from .inventory import FOLDERS, INVENTORY, PAPERS, Entry
 from .loading import Dataset, load
-from .ratings import collaborative_filtering, rating_matrix
 from .splits import Partitions, RowSplit, Split, fresh_partitions, partitions, standardised
 from .synthetic import (
     SmoothProblem,
