@@ -434,30 +434,30 @@ def _rows(model: Any, last: Any) -> Any:
     return _sample(model)
 
 
-def _sample(part: Any) -> Any:
+def _sample(fitted: Any) -> Any:
     """Two rows that a fitted transformer or estimator takes."""
-    if isinstance(part, Pipeline):
-        return _sample(part.steps[0][1])
-    if isinstance(part, ColumnTransformer):
-        return _frame(part)
-    if hasattr(part, "categories_"):
-        return np.array([[cells[0] for cells in part.categories_]] * 2, dtype=object)
-    rows = np.linspace(-0.5, 0.5, part.n_features_in_)
+    if isinstance(fitted, Pipeline):
+        return _sample(fitted.steps[0][1])
+    if isinstance(fitted, ColumnTransformer):
+        return _frame(fitted)
+    if hasattr(fitted, "categories_"):
+        return np.array([[cells[0] for cells in fitted.categories_]] * 2, dtype=object)
+    rows = np.linspace(-0.5, 0.5, fitted.n_features_in_)
     return np.stack([rows, rows[::-1]])
 
 
-def _frame(part: ColumnTransformer) -> Any:
+def _frame(fitted: ColumnTransformer) -> Any:
     """Two rows of named columns, or of numbered ones."""
     columns: dict[Any, Any] = {}
-    for _, transformer, used in part.transformers_:
+    for _, transformer, used in fitted.transformers_:
         if isinstance(transformer, str) or not len(np.atleast_1d(used)):
             continue
         sample = _sample(transformer)
         for i, name in enumerate(np.atleast_1d(used)):
             columns.setdefault(name, sample[:, i])
-    names = getattr(part, "feature_names_in_", None)
+    names = getattr(fitted, "feature_names_in_", None)
     if names is None:
-        numbered = [columns.get(i, np.zeros(2)) for i in range(part.n_features_in_)]
+        numbered = [columns.get(i, np.zeros(2)) for i in range(fitted.n_features_in_)]
         return np.array(numbered, dtype=object).T
     return _data_frame({name: columns.get(name, np.zeros(2)) for name in names})
 

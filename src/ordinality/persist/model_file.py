@@ -36,18 +36,7 @@ from .names import trusted_types
 from .sklearn_parts import ContentError, check_trees
 from .trust import LOADERS, ModelFileError, from_stable_names, to_stable_names
 
-__all__ = [
-    "ABOUT",
-    "SCHEMA",
-    "check_arrays",
-    "corrupt",
-    "load",
-    "members",
-    "metadata",
-    "opened",
-    "read_json",
-    "save",
-]
+__all__ = ["load", "metadata", "save"]
 
 FORMAT = 2  # of model files; raised when an older reader would misunderstand a new file
 ABOUT, SCHEMA = "ordinality.json", "schema.json"
@@ -149,10 +138,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     path = Path(path)
     # Read at once: what is checked is what is built, even if the file changes meanwhile.
     raw, name = path.read_bytes(), path.name
-    with opened(io.BytesIO(raw), name) as archive:
+    with _opened(io.BytesIO(raw), name) as archive:
         about = _about(archive, name)
-        schema = read_json(archive, SCHEMA, name)
-        found = members(archive, name)
+        schema = _read_json(archive, SCHEMA, name)
+        found = _members(archive, name)
     _compare_versions(about, name)
     model = _built(found, schema, name)
     _compare_descriptions(about, model, name)
@@ -188,7 +177,7 @@ def metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
     ('RoundedRegressor', ['low', 'high'], {'rows': 2})
     """
     path = Path(path)
-    with open(path, "rb") as file, opened(file, path.name) as archive:
+    with open(path, "rb") as file, _opened(file, path.name) as archive:
         return _about(archive, path.name)
 
 
@@ -268,7 +257,7 @@ def _packed(model: Any, about: dict[str, Any]) -> bytes:
 
 
 def _about(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
-    about = read_json(archive, ABOUT, name)
+    about = _read_json(archive, ABOUT, name)
     found = about.get("format")
     if type(found) is not int or found != FORMAT:  # True == 1, and is not a format
         older = type(found) is int and found < FORMAT
@@ -310,7 +299,7 @@ def _built(found: dict[str, bytes], schema: dict[str, Any], name: str) -> Any:
     """The model of a file, from the contents of its members; every part is checked."""
     import skops.io
 
-    check_arrays(found, name)
+    _check_arrays(found, name)
     translated = json.dumps(from_stable_names(schema, name)).encode()
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -333,7 +322,7 @@ def _built(found: dict[str, bytes], schema: dict[str, Any], name: str) -> Any:
     except ContentError as wrong:
         raise ModelFileError(f"{name} is not valid: {wrong}.") from None
     except Exception as error:  # parts of the right types that do not make a model
-        raise corrupt(name, error) from None
+        raise _corrupt(name, error) from None
     return model
 
 
@@ -345,7 +334,7 @@ def _trusted() -> list[str]:
 # ---------------------------------------------------------------- archive
 
 
-def opened(file: BinaryIO, name: str) -> zipfile.ZipFile:
+def _opened(file: BinaryIO, name: str) -> zipfile.ZipFile:
     """The archive of a model file: our members, each name once, and plausible sizes."""
     try:
         archive = zipfile.ZipFile(file)
@@ -387,12 +376,12 @@ def _check_sizes(found: list[zipfile.ZipInfo], name: str) -> None:
             )
 
 
-def read_json(archive: zipfile.ZipFile, member: str, name: str) -> dict[str, Any]:
+def _read_json(archive: zipfile.ZipFile, member: str, name: str) -> dict[str, Any]:
     """One member of text as a dict."""
     try:
         found = json.loads(archive.read(member))
     except Exception as error:  # zlib, encoding, encryption, recursion: the file is corrupt
-        raise corrupt(name, error) from None
+        raise _corrupt(name, error) from None
     if not isinstance(found, dict):
         raise ModelFileError(f"{name} is corrupt: {member} is not a JSON object.")
     if nested_deeper(found, DEEPEST):
@@ -402,15 +391,15 @@ def read_json(archive: zipfile.ZipFile, member: str, name: str) -> dict[str, Any
     return found
 
 
-def members(archive: zipfile.ZipFile, name: str) -> dict[str, bytes]:
+def _members(archive: zipfile.ZipFile, name: str) -> dict[str, bytes]:
     """The content of every member but our description."""
     try:
         return {each: archive.read(each) for each in archive.namelist() if each != ABOUT}
     except Exception as error:
-        raise corrupt(name, error) from None
+        raise _corrupt(name, error) from None
 
 
-def check_arrays(found: dict[str, bytes], name: str) -> None:
+def _check_arrays(found: dict[str, bytes], name: str) -> None:
     """Refuse members that are not arrays, and headers that claim another size.
 
     NumPy allocates what a header claims before it reads the rest.
@@ -426,7 +415,7 @@ def check_arrays(found: dict[str, bytes], name: str) -> None:
             wanted = math.prod(shape) * dtype.itemsize
             sound = dtype.itemsize > 0 and not dtype.hasobject and min(shape, default=1) >= 0
         except Exception as error:
-            raise corrupt(name, error) from None
+            raise _corrupt(name, error) from None
         if not sound or wanted != len(content) - file.tell():
             raise ModelFileError(
                 f"{name} is corrupt: the header of {member} claims {shape} values of {dtype}, "
@@ -434,7 +423,7 @@ def check_arrays(found: dict[str, bytes], name: str) -> None:
             )
 
 
-def corrupt(name: str, error: BaseException) -> ModelFileError:
+def _corrupt(name: str, error: BaseException) -> ModelFileError:
     """The error for a file that cannot be read."""
     return ModelFileError(
         f"{name} is truncated or corrupt ({type(error).__name__}: {error}); copy it again, or "
