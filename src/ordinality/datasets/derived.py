@@ -73,7 +73,7 @@ def equal_length(
     >>> equal_length([0.0, 2.0, 2.1, 9.0, 10.0], 5).tolist()
     [1, 1, 2, 5, 5]
     """
-    values = _checked(target, bins)
+    values = _checked_target(target, bins)
     start = values.min() if low is None else low
     stop = values.max() if high is None else high
     edges = start + (stop - start) * np.arange(1, bins) / bins
@@ -106,7 +106,7 @@ def equal_frequency(target: ArrayLike, bins: int) -> Labels:
     >>> equal_frequency([5.0, 1.0, 1.0, 1.0, 7.0], 3).tolist()
     [2, 1, 1, 2, 3]
     """
-    values = _checked(target, bins)
+    values = _checked_target(target, bins)
     if bins > len(values):
         raise ValueError(
             f"bins={bins} is more than the {len(values)} values of target; ask for fewer."
@@ -156,7 +156,7 @@ def chu_labels(name: str, target: ArrayLike, bins: int) -> Labels:
     return equal_length(values, bins)
 
 
-def _checked(target: Any, bins: int) -> Floats:
+def _checked_target(target: Any, bins: int) -> Floats:
     values = np.asarray(target, dtype=np.float64)
     if values.ndim != 1 or not len(values) or not np.all(np.isfinite(values)):
         raise ValueError(
@@ -236,7 +236,7 @@ def utility_pairs(
     set()
     """
     u = np.asarray(utility, dtype=np.float64)
-    _check(u, n_train, n_test, noise)
+    _check_utility(u, n_train, n_test, noise)
     rng, n = np.random.default_rng(seed), len(u)  # type: ignore[arg-type]
     train, test = np.empty((0, 2), np.int64), np.empty((0, 2), np.int64)
     while len(train) < n_train or len(test) < n_test:
@@ -258,7 +258,7 @@ def utility_pairs(
     return PairSplit(train, test)
 
 
-def _check(u: NDArray[np.float64], n_train: int, n_test: int, noise: float) -> None:
+def _check_utility(u: NDArray[np.float64], n_train: int, n_test: int, noise: float) -> None:
     if u.ndim != 1 or not np.all(np.isfinite(u)):
         raise ValueError(f"utility has shape {u.shape}; pass one finite number for each item.")
     n, sizes = len(u), np.unique(u, return_counts=True)[1]
