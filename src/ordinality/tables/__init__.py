@@ -10,8 +10,8 @@ into comparisons.
 from ordinality.scales import Suggestion, suggest
 
 from .choices import Comparisons, choices_to_pairs, rankings_to_pairs
+from .columns import Table, TableError
 from .encoding import feature_names, rows_for, sources
-from .frames import Table, TableError
 from .read import read
 from .task import Task, features_and_target
 from .write import formula_cells, write

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
+from .columns import Table, TableError, column, counted
 from .encoding import feature_names, rows_for
-from .frames import Table, TableError, column, counted
 from .task import features_of
 
 __all__ = ["Comparisons", "choices_to_pairs", "rankings_to_pairs"]

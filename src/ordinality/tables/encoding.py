@@ -18,8 +18,21 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import check_is_fitted
 
-from .columns import MANY_CATEGORIES, MOSTLY, Column, is_text, numbers, parsed, words
-from .frames import LISTED, Table, TableError, column, counted, listed
+from .columns import (
+    LISTED,
+    MANY_CATEGORIES,
+    MOSTLY,
+    Column,
+    Table,
+    TableError,
+    column,
+    counted,
+    is_text,
+    listed,
+    numbers,
+    parsed,
+    words,
+)
 
 __all__ = ["feature_names", "frame_of", "make_encoder", "rows_for", "sources"]
 

@@ -15,9 +15,21 @@ import numpy as np
 
 from ordinality.scales import suggest
 
-from .columns import dated, feature_column, is_text, numbers, parsed, sentences, words
+from .columns import (
+    Table,
+    TableError,
+    column,
+    counted,
+    dated,
+    feature_column,
+    is_text,
+    listed,
+    numbers,
+    parsed,
+    sentences,
+    words,
+)
 from .encoding import frame_of, make_encoder
-from .frames import Table, TableError, column, counted, listed
 
 if TYPE_CHECKING:
     from sklearn.compose import ColumnTransformer

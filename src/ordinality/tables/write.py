@@ -15,7 +15,7 @@ from typing import Any
 
 from ordinality._files import put
 
-from .frames import TableError, listed
+from .columns import TableError, listed
 from .read import FORMATS, format_suffix, need_polars
 
 __all__ = ["formula_cells", "write"]

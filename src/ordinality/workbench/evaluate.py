@@ -10,8 +10,7 @@ from sklearn.metrics import confusion_matrix
 
 from ordinality.levels import Order
 from ordinality.tables import Table, TableError, rows_for
-from ordinality.tables.columns import is_text, numbers, parsed, words
-from ordinality.tables.frames import column, counted
+from ordinality.tables.columns import column, counted, is_text, numbers, parsed, words
 from ordinality.tables.task import missing, weights_of
 
 from .assess import SCORES, scores
