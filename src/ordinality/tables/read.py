@@ -37,15 +37,7 @@ from ordinality._text import nested_deeper
 from .binary import frame_apart
 from .columns import Table, TableError, counted, listed, nearest
 
-__all__ = [
-    "FORMATS",
-    "decoded",
-    "format_suffix",
-    "frame_of_text",
-    "need_polars",
-    "read",
-    "unpacked",
-]
+__all__ = ["FORMATS", "format_suffix", "need_polars", "read", "unpacked"]
 
 # Suffix -> kind of file.
 FORMATS = {
@@ -107,8 +99,8 @@ def read(path: str | Path) -> Table:
     need_polars()
     kind = FORMATS[suffix] if suffix else _detected(raw)
     if kind == "text":
-        text, notes = decoded(raw, source)
-        native, more = frame_of_text(text, source, "\t" if suffix == ".tsv" else "")
+        text, notes = _decoded(raw, source)
+        native, more = _frame_of_text(text, source, "\t" if suffix == ".tsv" else "")
         notes += more
     elif kind == "lines":
         native, notes = _json_lines(raw, source)
@@ -219,7 +211,7 @@ def _json_lines(raw: bytes, source: str) -> tuple[Any, list[str]]:
     """A polars frame of JSON lines, one object each."""
     import polars
 
-    text, notes = decoded(raw, source)
+    text, notes = _decoded(raw, source)
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         if line.strip():
@@ -321,7 +313,7 @@ NO_INTEGER = r"\d{39}|[^\x00-\x7f]"
 LONG_INTEGER = r"^[+-]?\d{39,}$"
 
 
-def decoded(raw: bytes, source: str) -> tuple[str, list[str]]:
+def _decoded(raw: bytes, source: str) -> tuple[str, list[str]]:
     """Text of a file in any usual encoding, and a sentence if the encoding was guessed."""
     what = next((what for magic, what in OTHERS.items() if raw.startswith(magic)), None)
     if what is not None:
@@ -356,7 +348,7 @@ def decoded(raw: bytes, source: str) -> tuple[str, list[str]]:
         return raw.decode("latin-1"), [note.replace("Windows-1252", "Latin-1")]
 
 
-def frame_of_text(text: str, source: str, separator: str = "") -> tuple[Any, list[str]]:
+def _frame_of_text(text: str, source: str, separator: str = "") -> tuple[Any, list[str]]:
     """A polars frame of delimited text, and sentences on what was guessed."""
     separator = separator or _separator(text)
     header, body, quote = _plain_text(text, separator) or _quoted_text(text, separator, source)
