@@ -22,8 +22,8 @@ import click
 from ordinality import __version__
 from ordinality._text import visible
 
+from .options import what_was_written
 from .output import warn
-from .paths import what_was_written
 
 __all__ = ["Commands", "Interruption", "Refusal", "main"]
 

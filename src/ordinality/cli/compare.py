@@ -7,9 +7,16 @@ from typing import Any
 import click
 
 from .fit import read_problem
-from .options import BASELINES, MODELS, Names, json_option, run_options, table_options
+from .options import (
+    BASELINES,
+    MODELS,
+    Names,
+    check_table,
+    json_option,
+    run_options,
+    table_options,
+)
 from .output import number, progress, results, say, show, show_json, tell, titles, warn
-from .paths import check_table
 
 __all__ = ["compare"]
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from .options import json_option
+from .options import check_input, json_option
 from .output import number, results, say, show, show_json, tell
-from .paths import check_input
 
 __all__ = ["evaluate"]
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from .options import json_option, seed_option
+from .options import check_input, json_option, seed_option
 from .output import progress, results, show, show_bars, show_json, tell
-from .paths import check_input
 
 __all__ = ["explain"]
 

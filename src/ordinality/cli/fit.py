@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import MODELS, as_argument, json_option, run_options, table_options
+from .options import (
+    MODELS,
+    as_argument,
+    check_output,
+    check_table,
+    json_option,
+    run_options,
+    table_options,
+)
 from .output import (
     number,
     progress,
@@ -22,7 +30,6 @@ from .output import (
     titles,
     warn,
 )
-from .paths import check_output, check_table
 
 if TYPE_CHECKING:
     from rich.console import Console

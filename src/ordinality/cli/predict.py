@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from .options import json_option
+from .options import check_input, check_output, json_option
 from .output import say, show_json, show_text
-from .paths import check_input, check_output
 
 __all__ = ["predict"]
 

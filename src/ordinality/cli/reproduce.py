@@ -11,9 +11,8 @@ import click
 
 from ordinality._files import put
 
-from .options import Names
+from .options import Names, check_output, may_write
 from .output import json_text, progress, results, say, show, show_json, show_text, warn
-from .paths import check_output, may_write
 
 if TYPE_CHECKING:
     from ordinality.experiments.result_rows import Store

@@ -1,4 +1,4 @@
-"""Files of a command: refused before anything heavy is loaded, reported after Ctrl-C."""
+"""Wrong options and files: refused before anything heavy is loaded. Files after Ctrl-C."""
 
 import json
 import os
@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from ordinality import tables, workbench
-from ordinality.cli.options import BASELINES, MODELS
-from ordinality.cli.paths import EMBEDDED
+from ordinality.cli.options import BASELINES, EMBEDDED, MODELS
 from ordinality.cli.predict import FORMATS
 from ordinality.datasets import CLASSICS
 from ordinality.tables.read import FORMATS as OF_TABLES
