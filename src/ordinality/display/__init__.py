@@ -12,9 +12,9 @@ is imported when something is drawn.
 """
 
 from .ensembles import MarginDisplay, StagesDisplay
-from .inline import inline_svg
 from .latent import LatentDisplay
 from .level_probability import LevelProbabilityDisplay
+from .palette import inline_svg
 from .rank_plots import CriticalDifferenceDisplay, RelevanceDisplay, UtilityDisplay
 from .scores import OrdinalConfusionDisplay, ReliabilityDisplay, ScoreDecompositionDisplay
 
