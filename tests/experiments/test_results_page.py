@@ -11,11 +11,11 @@ import pytest
 
 from ordinality.experiments import results_page
 from ordinality.experiments.cells import run
-from ordinality.experiments.figures import draw
 from ordinality.experiments.papers import get, published
 from ordinality.experiments.result_rows import Store
 from ordinality.experiments.results_page import (
     Agreement,
+    draw,
     entries,
     marked,
     means,

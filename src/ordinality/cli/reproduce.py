@@ -368,7 +368,7 @@ def _write_page(path: str, home: Path) -> None:
 
 
 def _draw(spec: Spec, rows: Any, path: str) -> None:
-    from ordinality.experiments.figures import draw
+    from ordinality.experiments.results_page import draw
 
     figure = io.BytesIO()
     draw(spec, rows, figure, kind=path[-3:].lower())  # svg or png, as checked
