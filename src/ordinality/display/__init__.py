@@ -12,8 +12,7 @@ is imported when something is drawn.
 """
 
 from .ensembles import MarginDisplay, StagesDisplay
-from .latent import LatentDisplay
-from .level_probability import LevelProbabilityDisplay
+from .feature_plots import LatentDisplay, LevelProbabilityDisplay
 from .palette import inline_svg
 from .rank_plots import CriticalDifferenceDisplay, RelevanceDisplay, UtilityDisplay
 from .scores import OrdinalConfusionDisplay, ReliabilityDisplay, ScoreDecompositionDisplay
