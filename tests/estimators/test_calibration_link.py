@@ -13,7 +13,6 @@ from ordinality.estimators.calibration import (
     level_order,
     out_of_fold,
 )
-from ordinality.estimators.threads import thread_map
 from ordinality.gp.likelihoods import Ordinal
 
 THRESHOLDS, WIDTH = np.array([-3.0, 0.0, 1.0, 5.0]), 1.5
@@ -260,8 +259,8 @@ def test_folds_depend_on_the_seed_alone_and_may_run_in_threads():
         return np.full(len(test), train[:20].sum(), dtype=float)
 
     one, again, other = (
-        out_of_fold(fit_score, y, 5, np.random.default_rng(seed), mapper=mapper)
-        for seed, mapper in [(0, map), (0, thread_map(2)), (1, map)]
+        out_of_fold(fit_score, y, 5, np.random.default_rng(seed), n_jobs=n_jobs)
+        for seed, n_jobs in [(0, None), (0, 2), (1, None)]
     )
     np.testing.assert_array_equal(one, again)
     assert np.any(one != other)

@@ -22,7 +22,7 @@ McCullagh (1980), *Regression models for ordinal data*; Platt (1999) for two lev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -196,14 +196,13 @@ def _minus_objective(
     """
     rho, unit = _unit(theta)
     jet = unit.point(y, rho * z)
-    levels, none = np.arange(len(blank)), np.zeros(len(y))
-    pulled = unit.pull(y, jet, weights, none, none)
+    pulled = unit.pull(y, jet, weights)
     slope = rho * unit.noise**2 * (weights * jet.d1) @ z - rho**2 * (pulled[0] + 1.0)
     # A score that is not known is normal, so with the noise the variance is one.
-    whole, none = Ordinal(unit.thresholds), np.zeros(len(blank))
-    unseen = whole.point(levels, none)
+    whole, levels = Ordinal(unit.thresholds), np.arange(len(blank))
+    unseen = whole.point(levels, np.zeros(len(blank)))
     value = weights @ jet.value + blank @ unseen.value + np.log(unit.noise)
-    moved = pulled[1:] + whole.pull(levels, unseen, blank, none, none)[1:]
+    moved = pulled[1:] + whole.pull(levels, unseen, blank)[1:]
     total = weights.sum() + blank.sum()
     return -float(value) / total, -np.append(slope, moved) / total
 
@@ -215,12 +214,12 @@ def out_of_fold(
     rng: np.random.Generator,
     *,
     groups: np.ndarray | None = None,
-    mapper: Callable[..., Iterable[Any]] = map,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
     """Score of every row by a model that has not seen it."""
     splits = fold_splits(y, n_folds, rng, groups)
     scores = np.full(len(y), np.nan)
-    found = mapper(lambda split: fit_score(*split), splits)
+    found = thread_map(n_jobs)(lambda split: fit_score(*split), splits)
     for (_, test), s in zip(splits, found, strict=True):
         scores[test] = s
     return scores
@@ -353,10 +352,7 @@ class ScoredClassifier(OrdinalClassifier):
             tick(1)
             return aligned(new, own, all_scores[train], rows.weights[train])
 
-        scores = out_of_fold(
-            scaled, rows.y, folds, rng,
-            groups=rows.groups, mapper=thread_map(self.n_jobs),
-        )  # fmt: skip
+        scores = out_of_fold(scaled, rows.y, folds, rng, groups=rows.groups, n_jobs=self.n_jobs)
         self.link_ = learn_link(scores, rows.y, len(self.levels_), rows.weights)
         log.stage("probabilities calibrated on %d folds", folds)
 
