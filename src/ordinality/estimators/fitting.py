@@ -233,13 +233,10 @@ class FitLog:
             )
         self._verbose, self._name = int(verbose), type(estimator).__name__
         self._logger = logging.getLogger(f"ordinality.{self._name}")
+        # Whether any message will be shown or logged.
+        self.wanted = self._verbose > 0 or self._logger.isEnabledFor(logging.INFO)
         self._lock = threading.Lock()
         self._begun = self._last = time.monotonic()
-
-    @property
-    def wanted(self) -> bool:
-        """Whether any message will be shown or logged."""
-        return self._verbose > 0 or self._logger.isEnabledFor(logging.INFO)
 
     def stage(self, text: str, *values: Any) -> None:
         """A part of the fit is done; values are put into the text as by logging."""
