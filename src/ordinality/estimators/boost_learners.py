@@ -14,7 +14,7 @@ from ..boosting.learners import SklearnTrainer, Stump, Trainer
 from ..boosting.perceptron import Perceptron, Sigmoid
 from ..boosting.trees import Tree
 
-__all__ = ["NAMES", "Election", "Vote", "check_learner", "trainer", "vc_dimension"]
+__all__ = ["NAMES", "Election", "Vote", "trainer", "vc_dimension"]
 
 
 NAMES = ("perceptron", "sigmoid", "stump", "tree")
@@ -23,7 +23,25 @@ NAMES = ("perceptron", "sigmoid", "stump", "tree")
 _EXACT = 50_000  # rows up to which stumps try every cut
 
 
-def check_learner(learner: Any) -> None:
+def trainer(
+    learner: Any, n: int, steepness: float, depth: int, updates: int, bins: Any
+) -> Trainer:
+    """Trainer for `n` rows of a learner, which is a name or a classifier."""
+    _check_learner(learner)
+    if not isinstance(learner, str):
+        return SklearnTrainer(Election(learner))
+    if learner == "perceptron":
+        return Perceptron(int(updates))
+    if learner == "sigmoid":
+        return Sigmoid(float(steepness), int(updates))
+    if learner == "tree":
+        return Tree(int(depth), 256 if bins is None else int(bins))
+    if bins is None and n > _EXACT:
+        return Stump(256)
+    return Stump(None if bins is None else int(bins))
+
+
+def _check_learner(learner: Any) -> None:
     """Refuse what is neither a name nor a classifier that takes sample weights."""
     if isinstance(learner, str):
         if learner not in NAMES:
@@ -47,23 +65,6 @@ def check_learner(learner: Any) -> None:
             "learner what to look at; choose one that does, such as LogisticRegression or "
             "DecisionTreeClassifier."
         )
-
-
-def trainer(
-    learner: Any, n: int, steepness: float, depth: int, updates: int, bins: Any
-) -> Trainer:
-    """Trainer of a checked learner for `n` rows."""
-    if not isinstance(learner, str):
-        return SklearnTrainer(Election(learner))
-    if learner == "perceptron":
-        return Perceptron(int(updates))
-    if learner == "sigmoid":
-        return Sigmoid(float(steepness), int(updates))
-    if learner == "tree":
-        return Tree(int(depth), 256 if bins is None else int(bins))
-    if bins is None and n > _EXACT:
-        return Stump(256)
-    return Stump(None if bins is None else int(bins))
 
 
 # ---------------------------------------------------------------- learners of scikit-learn

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Real
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 from sklearn.utils import check_consistent_length, check_random_state
@@ -17,7 +18,7 @@ from ..boosting import ensemble as _ensemble
 from ..boosting.ensemble import Ensemble, boost, rank_boost
 from ..boosting.learners import Trainer
 from . import boost_learners
-from .boost_learners import check_learner, trainer
+from .boost_learners import trainer
 from .calibration import ScoredClassifier, level_order
 from .fitting import (
     DistinctRows,
@@ -53,9 +54,13 @@ class BoundTerms(NamedTuple):
 class ThresholdedEnsemble(ScoredClassifier):
     """A weighted vote of confidence functions, cut into levels by ordered thresholds.
 
-    Subclasses say how to boost (`_boost`), by which error held-out rows are judged
-    (`_absolute`), and how many terms a loss has (`_log_terms`).
+    Subclasses say how to boost (`_boost`), the values of their own parameters (`_choices`), by
+    which error held-out rows are judged (`_absolute`), and how many terms a loss has
+    (`_log_terms`).
     """
+
+    _choices: ClassVar[dict[str, tuple[str, ...]]]
+    _rng: np.random.Generator  # as the rounds left it
 
     learner: Any
     n_estimators: int
@@ -89,10 +94,11 @@ class ThresholdedEnsemble(ScoredClassifier):
             The fitted estimator.
         """
         self._check_parameters()
-        before = self._earlier()
+        before: Ensemble | None = getattr(self, "ensemble_", None) if self.warm_start else None
         X, checked = validate_data(
             self, X, y, dtype=np.float64, y_numeric=False, reset=before is None
         )
+        log = FitLog(self)
         weights = check_weights(sample_weight, len(X))
         kept = np.flatnonzero(weights > 0)
         labels = rows_of(y, checked, kept)
@@ -100,15 +106,19 @@ class ThresholdedEnsemble(ScoredClassifier):
             self._check_same_levels(labels, checked)
         rows = DistinctRows.of(X[kept], self._learn_levels(labels, checked), weights[kept])
         if before is None:
-            self._begin(rows)
-        rows = replace(rows, X=self._scaled(rows.X))
-        factors = self._class_factors(rows.y, rows.weights)
-        costs = replace(rows, weights=rows.weights * factors[rows.y])
+            # Cuts are the same whatever the scale, and are easier to read in the user's units.
+            cuts = isinstance(self.learner, str) and self.learner in ("stump", "tree")
+            scaled = self.standardize and not cuts
+            self._scaling = Scaling.of(rows.X, rows.weights) if scaled else None
+        if self._scaling is not None:
+            rows = replace(rows, X=self._scaling(rows.X))
         learner = trainer(
             self.learner, len(rows), self.steepness, self.max_depth, self.updates, self.max_bins
         )
+        factors = self._class_factors(rows.y, rows.weights)
+        costs = replace(rows, weights=rows.weights * factors[rows.y])
         with one_pool(len(rows)):
-            self._grow(rows, costs, learner, before)
+            self._grow(rows, costs, learner, before, log)
             self._calibrate(rows, costs, learner)
         return self
 
@@ -309,11 +319,10 @@ class ThresholdedEnsemble(ScoredClassifier):
         raise NotImplementedError
 
     def _check_parameters(self) -> None:
-        check_choices(self, standardize=(True, False), warm_start=(True, False))
+        flags = (True, False)
+        check_choices(self, standardize=flags, warm_start=flags, **self._choices)
         check_positive(self, "steepness")
         check_whole(self, n_estimators=1, max_depth=1, updates=1, patience=1)
-        check_learner(self.learner)
-        self._check_decision()
         if self.max_depth > _DEEPEST:
             raise ValueError(f"max_depth={self.max_depth} is too deep; {_DEEPEST} is the most.")
         if self.calibration_folds is not None:
@@ -331,11 +340,12 @@ class ThresholdedEnsemble(ScoredClassifier):
             raise ValueError(
                 f"validation_fraction={fraction!r} must lie between 0 and 1, or be None."
             )
+        if self.warm_start:
+            self._check_warm_start()
+        self._check_decision()
 
-    def _earlier(self) -> Ensemble | None:
-        """The ensemble to continue with a warm start."""
-        if not self.warm_start:
-            return None
+    def _check_warm_start(self) -> None:
+        """Refuse to continue with early stopping, or with fewer rounds than there are."""
         if self.validation_fraction is not None or hasattr(self, "validation_score_"):
             raise ValueError(
                 "warm_start cannot continue a fit with early stopping; leave "
@@ -347,7 +357,6 @@ class ThresholdedEnsemble(ScoredClassifier):
                 f"n_estimators={self.n_estimators}, but the model to continue has "
                 f"{len(ensemble.alphas)}; ask for at least as many, or set warm_start=False."
             )
-        return ensemble
 
     def _check_same_levels(self, labels: Any, given: Any) -> None:
         found = self._resolve(labels, given).levels
@@ -358,36 +367,36 @@ class ThresholdedEnsemble(ScoredClassifier):
                 "warm_start=False."
             )
 
-    def _begin(self, rows: DistinctRows) -> None:
-        """What a warm start keeps from the first fit: seeds, and the scale of the features."""
-        seed = 0 if self.random_state is None else self.random_state
-        self._seed = int(check_random_state(seed).randint(2**31))
-        self._rng = self._generator(0)
-        # Cuts are the same whatever the scale, and are easier to read in the user's units.
-        scaled = self.standardize and self.learner not in ("stump", "tree")
-        self._scaling = Scaling.of(rows.X, rows.weights) if scaled else None
-
     def _generator(self, purpose: int) -> np.random.Generator:
         return np.random.default_rng([self._seed, purpose])
 
-    def _scaled(self, X: np.ndarray) -> np.ndarray:
-        return X if self._scaling is None else self._scaling(X)
-
     def _checked(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        return self._scaled(validate_data(self, X, dtype=np.float64, reset=False))
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return X if self._scaling is None else self._scaling(X)
 
     def _grow(
-        self, rows: DistinctRows, costs: DistinctRows, learner: Trainer, before: Ensemble | None
+        self,
+        rows: DistinctRows,
+        costs: DistinctRows,
+        learner: Trainer,
+        before: Ensemble | None,
+        log: FitLog,
     ) -> None:
         """Run the rounds on rows weighted by class too, and keep what they gave."""
-        rng, watch = deepcopy(self._rng), None
+        if before is None:
+            seed = 0 if self.random_state is None else self.random_state
+            self._seed = int(check_random_state(seed).randint(2**31))
+            rng = self._generator(0)
+        else:
+            rng = deepcopy(self._rng)
+        watch = None
         if self.validation_fraction is not None:
             held = _held_out(rows, float(self.validation_fraction), self._generator(1))
             watch = _Watch(rows.take(held), self._absolute(), self.patience, self.tol)
             costs = costs.take(np.setdiff1d(np.arange(len(rows)), held))
         done = 0 if before is None else len(before.alphas)
-        log, total = FitLog(self), float(costs.weights.sum())
+        total = float(costs.weights.sum())
         hook = self._told(log, before, total, watch) if log.wanted else watch
         found = self._boost(costs, learner, self.n_estimators - done, rng, before, hook)
         self._rng, self.n_iter_ = rng, len(found.alphas)
@@ -428,7 +437,7 @@ class ThresholdedEnsemble(ScoredClassifier):
             fold = self._boost(part, learner, self.n_estimators_, self._generator(2))
             return fold.score(part.X), fold.score(rows.X[test])
 
-        whole = lambda: self.ensemble_.score(rows.X)  # noqa: E731
+        whole = partial(self.ensemble_.score, rows.X)
         self._learn_link(rows, whole, fit_score, self._generator(3))
 
     def _stages(self, X: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -568,6 +577,8 @@ class OrdinalBoost(ThresholdedEnsemble):
     True
     """
 
+    _choices: ClassVar = {"margins": ("all", "left-right")}
+
     def __init__(
         self,
         margins: str = "all",
@@ -610,10 +621,6 @@ class OrdinalBoost(ThresholdedEnsemble):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        check_choices(self, margins=("all", "left-right"))
-        super()._check_parameters()
 
     def _boost(
         self,
@@ -747,6 +754,8 @@ class RankBoost(ThresholdedEnsemble):
     array([0, 1, 2])
     """
 
+    _choices: ClassVar = {"thresholding": ("absolute", "zero-one")}
+
     def __init__(
         self,
         thresholding: str = "absolute",
@@ -789,10 +798,6 @@ class RankBoost(ThresholdedEnsemble):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        check_choices(self, thresholding=("absolute", "zero-one"))
-        super()._check_parameters()
 
     def _boost(
         self,
