@@ -211,6 +211,10 @@ class Scaling:
     def __call__(self, X: np.ndarray) -> np.ndarray:
         return (X - self.centre) / self.spread
 
+    def undone(self, Z: np.ndarray) -> np.ndarray:
+        """Scaled rows in the units of the features."""
+        return Z * self.spread + self.centre
+
 
 logging.getLogger("ordinality").addHandler(logging.NullHandler())
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from .. import levels as _levels
-from ..gp.criteria import CRITERIA, ENGINES, Objective
+from ..gp.criteria import CRITERIA, ENGINES, InducingObjective, Objective
 from ..gp.laplace import excess
 from ..gp.likelihoods import Ordinal
 from ..gp.optimise import Fit
 from ..gp.posterior.observations import Predictor
 from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
-from .base_gp import GaussianProcessClassifier
+from .base_gp import MUCH, GaussianProcessClassifier, inducing_points, warn_unexplained
 from .fitting import check_choices, check_positive, check_whole
 
 __all__ = ["OrdinalGP"]
@@ -35,6 +35,11 @@ class OrdinalGP(GaussianProcessClassifier):
         From `ordinality.kernels`, or a scikit-learn kernel; its values are where learning
         starts. None is ``Gaussian(sqrt(d))``, the papers' kappa = 1/d. ``"ard"``, short for
         ``Gaussian(np.full(d, np.sqrt(d)))``, learns the relevance of each feature.
+    inducing : "auto", int, array-like of shape (M, d) or None, default="auto"
+        Inducing points: rows are seen through the values of the latent function at M points,
+        which costs n M^2 instead of n^3. A number chooses as many among the rows, an array
+        gives them, None is exact. "auto" is exact up to 2000 rows and for kernels that have no
+        rectangular gradients, and 500 points for more rows.
     inference : {"ep", "laplace", "variational"}, default="ep"
         Approximation of the posterior: expectation propagation (most accurate), Laplace
         (fastest), or the variational Gaussian (a lower bound).
@@ -95,7 +100,13 @@ class OrdinalGP(GaussianProcessClassifier):
     kernel_ : kernel
         Learnt kernel, of the standardised features.
     log_evidence_ : float
-        Log marginal likelihood (a lower bound for ``inference="variational"``).
+        Log marginal likelihood (a lower bound for ``inference="variational"``). With inducing
+        points it is no bound otherwise, and cannot be compared across points.
+    inducing_points_ : ndarray of shape (M, d) or None
+        The inducing points, in the units of X; None if inference was exact.
+    unexplained_ : float
+        Share of the prior variance of the rows that the inducing points do not explain, 0 if
+        inference was exact. A warning says where it is large.
     relevance_ : ndarray of shape (d,)
         Weight of each feature in the kernel, per standard deviation of the feature: larger
         matters more. NaN where the kernel does not look at features one by one.
@@ -127,6 +138,7 @@ class OrdinalGP(GaussianProcessClassifier):
         self,
         kernel: Any = None,
         *,
+        inducing: Any = "auto",
         inference: str = "ep",
         criterion: str = "evidence",
         noise: float = 1.0,
@@ -148,6 +160,7 @@ class OrdinalGP(GaussianProcessClassifier):
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
+        self.inducing = inducing
         self.inference = inference
         self.criterion = criterion
         self.noise = noise
@@ -219,15 +232,31 @@ class OrdinalGP(GaussianProcessClassifier):
             Z, ranks, weights, kernel, likelihood, self.inference, self.criterion,
             None, self.tol, self.max_iter,
         )  # fmt: skip
-        return replace(objective, prior=self._prior(objective))
+        objective = replace(objective, prior=self._prior(objective))
+        given = self.inducing
+        if self.criterion != "evidence":
+            if given is not None and not (isinstance(given, str) and given == "auto"):
+                raise ValueError(
+                    f"criterion={self.criterion!r} needs exact inference, but inducing points "
+                    "are given; use criterion='evidence' or inducing=None."
+                )
+            given = None
+        points = inducing_points(given, Z, kernel, self._scaling)
+        return objective if points is None else InducingObjective(**vars(objective), **points)
 
     def _keep(self, fit: Fit[Objective]) -> tuple[np.ndarray, np.ndarray]:
         self._keep_latent(fit)
         a = fit.best.approximation
         self.noise_ = fit.likelihood.noise
-        self.predictor_ = Predictor.from_sites(self.kernel_(fit.problem.X), a.tau, a.nu)
         self.log_evidence_ = a.log_evidence
         self.converged_ = bool(fit.converged and a.converged)
+        if isinstance(fit.problem, InducingObjective):  # `_learn` has kept its predictor
+            self.unexplained_ = a.unexplained
+            self.inducing_points_: Any = self._scaling.undone(fit.problem.support)
+        else:
+            self.predictor_ = Predictor.from_sites(self.kernel_(fit.problem.X), a.tau, a.nu)
+            self.unexplained_ = 0.0
+            self.inducing_points_ = None
         return a.cavity_mean, a.cavity_var
 
     def _warn_unless_converged(self) -> None:
@@ -236,7 +265,16 @@ class OrdinalGP(GaussianProcessClassifier):
             self._warn_of_engine(self.inference, self.tol)
         elif not fit.converged:
             self._warn_of_search(f"the {self.criterion}")
-        if not fit.best.credible:
+        if self.unexplained_ > MUCH:
+            warn_unexplained(self.unexplained_, len(fit.problem.support), stacklevel=4)
+        if not fit.best.credible and isinstance(fit.problem, InducingObjective):
+            warnings.warn(
+                "Laplace's evidence is not credible with this little noise; use "
+                "inference='ep', or start with more noise.",
+                UserWarning,
+                stacklevel=4,
+            )
+        elif not fit.best.credible:
             wrong = excess(fit.likelihood, fit.problem.y, fit.problem.weights, a)
             warnings.warn(
                 f"Laplace's evidence, {a.log_evidence:.1f}, is not credible: integrating each "

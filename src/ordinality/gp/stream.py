@@ -27,10 +27,14 @@ from scipy.linalg import blas, lapack
 from .ep import evidence_terms
 from .likelihoods import Blurred, Jet, Likelihood
 from .posterior.inducing import Basis, InducingPredictor, add_gram, factorised
+from .site_loop import Approximation
 
 __all__ = ["Belief", "Settled", "Sums", "settle", "visit"]
 
 _ROWS = 2**14  # of a block that is handed to a thread
+# A gap of 0.01 at the worst of 200,000 rows was one of 0.001 nats in EP's evidence, of which
+# the error is of second order. That of Laplace's is of first.
+_TOLERANCE = {"ep": 1e-2, "laplace": 1e-5, "variational": 1e-2}
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +107,17 @@ class Settled:
     residual: float
     cavity_mean: np.ndarray | None = None  # (n,), moments of f at each row without that row
     cavity_var: np.ndarray | None = None
+
+    @classmethod
+    def of(
+        cls, a: Approximation, weights: np.ndarray, explained: np.ndarray, left: np.ndarray
+    ) -> Settled:
+        """From an engine's answer, and the prior variances that points explain and leave."""
+        share = float(weights @ left / (weights @ (explained + left)))
+        return cls(
+            a.log_evidence, share, a.n_iter, a.converged, a.residual,
+            a.cavity_mean, a.cavity_var + left,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,18 +248,19 @@ def settle(
     weights: np.ndarray,
     *,
     engine: str = "ep",
-    tol: float = 1e-3,
+    tol: float | None = None,
     max_visits: int = 20,
     mapper: Callable[..., Iterable[Any]] = map,
     tell: Callable[[int, float], None] | None = None,
 ) -> tuple[Belief, Settled]:
     """Visit all rows until their sites settle, starting from what a model of fewer believes.
 
-    Sites that miss the fixed point by ``tol`` cost the evidence about its square per row.
+    ``tol`` bounds the gap of sites and matched moments that the next visit would find.
     """
-    n = len(y)
+    n, tol = len(y), _TOLERANCE[engine] if tol is None else tol
     sites, cavities = np.zeros((2, n)), np.empty((2, n))
     parts = [slice(first, min(first + _ROWS, n)) for first in range(0, n, _ROWS)]
+    last = np.inf
     for count in range(1, max_visits + 1):
         before = belief
 
@@ -263,11 +279,14 @@ def settle(
             value -= 0.5 * float(before.mean @ before.mean)
         if tell is not None:
             tell(n, value)
-        # The first visit starts from sites that are not in the belief, so its gaps say nothing.
-        if count > 1 and first.residual < tol:
+        # A residual is that of the sites before the visit, and falls by at least as much again.
+        # Sites of the first visit are not in the belief, so its residual says nothing.
+        ahead = first.residual * min(1.0, first.residual / last) if count > 1 else np.inf
+        last = first.residual
+        if ahead < tol:
             break
     done = Settled(
-        value, first.unexplained / first.variance, count, first.residual < tol, first.residual,
+        value, first.unexplained / first.variance, count, bool(ahead < tol), float(ahead),
         *cavities,
     )  # fmt: skip
     return belief, done

@@ -155,6 +155,11 @@ def _upper(value: Any, sizes: Any) -> None:
     floats("?", low=1e-150)(np.diagonal(value).copy(), {})
 
 
+def _lower(value: Any, sizes: Any) -> None:
+    """A Cholesky factor by its lower triangle."""
+    _upper(value.T if isinstance(value, np.ndarray) else value, sizes)
+
+
 _PROBLEM: Layout = {
     "X": floats("n", "p", nan=True, low=-1e300, high=1e300),
     "y": ints("m", low=0),
@@ -173,6 +178,25 @@ _SITES = floats("m", infinite=True)
 _PROCESSES: dict[str, Layout] = {
     "Objective": _PROBLEM,
     "LabelObjective": _PROBLEM,
+    "InducingObjective": {
+        **_PROBLEM,
+        "X": floats(0, "p"),
+        "y": ints(0),
+        "weights": floats(0),
+        "count": count(low=1),
+        "Z": floats("M", "p", low=-1e300, high=1e300),
+        "fixed": flag,
+        "pool": choice(None),
+        "also": lambda problem: problem.kernel.check(problem.Z.shape[1]) is None,
+    },
+    "Settled": {
+        "log_evidence": _VALUE, "unexplained": number(0.0), "n_iter": count(),
+        "converged": flag, "residual": _VALUE, "cavity_mean": choice(None),
+        "cavity_var": choice(None),
+    },
+    "InducingPredictor": {
+        "lower": _lower, "factor": _upper, "mean": floats("n"),
+    },
     "Direct": {},
     "Combinations": {
         "size": count(low=1),
@@ -208,7 +232,8 @@ _PROCESSES: dict[str, Layout] = {
     },
     "ObjectiveValue": {
         "theta": floats("t"), "value": _VALUE, "gradient": floats("t", nan=True, infinite=True),
-        "criterion": _VALUE, "approximation": part("Approximation", m="m"), "credible": flag,
+        "criterion": _VALUE, "credible": flag,
+        "approximation": either(part("Approximation", m="m"), part("Settled")),
     },
     "LeastSquares": {
         "X": floats("n", "p", nan=True, low=-1e300, high=1e300),
@@ -226,8 +251,8 @@ _PROCESSES: dict[str, Layout] = {
         "criterion": _VALUE, "mean": floats("m"), "var": floats("m"), "start": choice(None),
     },
     "Fit": {
-        "problem": part("LabelObjective", "LeastSquares", "Objective", n="n", p="p", m="m",
-                        t="t"),
+        "problem": part("InducingObjective", "LabelObjective", "LeastSquares", "Objective",
+                        n="n", p="p", m="m", t="t"),
         "best": part("ObjectiveValue", "Score", m="m", t="t"),
         "n_evaluations": count(),
         "path": anything,
@@ -258,6 +283,8 @@ def _settled(fit: Any) -> bool:
     if not hasattr(fit.best, "approximation"):
         return len(fit.best.mean) == m
     found = fit.best.approximation
+    if type(found).__name__ == "Settled" or m == 0:
+        return type(found).__name__ == "Settled" and m == 0
     # What an engine starts from: the mean for Laplace, two numbers of each site for the others.
     return len(found.tau) == m and len(found.start) == m * (
         1 + (fit.problem.engine != "laplace")
@@ -311,6 +338,18 @@ def _process(model: Any) -> bool:
         and likelihood.n_levels == len(model.levels_)
         and equal(model.thresholds_, likelihood.thresholds)
         and (len(model._kept) == len(model.fit_.problem.X))
+        and _predicts(model)
+    )
+
+
+def _predicts(model: Any) -> bool:
+    """Whether the predictor is of the inputs that covariances are taken with."""
+    points = getattr(model.fit_.problem, "Z", None)
+    predictor = model.predictor_
+    if points is None:
+        return type(predictor).__name__ == "Predictor"
+    return type(predictor).__name__ == "InducingPredictor" and len(predictor.mean) == len(
+        points
     )
 
 
@@ -373,9 +412,9 @@ _GP: Layout = {
     "relevance_": floats("d", low=0.0, nan=True),
     "length_scale_": floats("d", infinite=True, nan=True),
     "noise_": _POSITIVE,
-    "predictor_": part("Predictor", n="n"),
+    "predictor_": either(part("Predictor", n="n"), part("InducingPredictor")),
     "_kept": ints("n", low=0),
-    "loo_proba_": floats("?", "K", proba=True),
+    "loo_proba_?": floats("?", "K", proba=True),
     "also": _process,
 }
 _SOLVED: Layout = {**_SEARCHED, "dual_objective_": _VALUE, "duality_gap_": _VALUE}
@@ -414,7 +453,10 @@ _BOOSTED: Layout = {
 }
 _HALFSPACE: Layout = {"w": floats("d"), "bias": number()}
 _ESTIMATORS: dict[str, Layout] = {
-    "OrdinalGP": {**_GP, "log_evidence_": _VALUE},
+    "OrdinalGP": {
+        **_GP, "log_evidence_": _VALUE, "unexplained_?": number(0.0),
+        "inducing_points_?": optional(floats("M", "d")),
+    },
     "LeastSquaresOrdinalGP": {**_GP, "slope_": number(), "loo_log_score_": _VALUE},
     "OrdinalBoost": _BOOSTED,
     "RankBoost": _BOOSTED,

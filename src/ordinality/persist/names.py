@@ -33,15 +33,17 @@ _PLACES = """
     estimators.preference_gp: PreferenceGP
     estimators.preference_svm: PreferenceSVM PreferenceSVMCV
     estimators.rounded_regressor: RoundedRegressor
-    gp.criteria: LabelObjective Objective ObjectiveValue
+    gp.criteria: InducingObjective LabelObjective Objective ObjectiveValue
     gp.design: Combinations Direct Labels
     gp.hyperpriors: Hyperprior
     gp.least_squares: LeastSquares Score
     gp.likelihoods: Jet Ordinal Several Symmetric
     gp.optimise: Fit
+    gp.posterior.inducing: InducingPredictor
     gp.posterior.observations: Factor Predictor
     gp.predict: LabelPredictor LatentPredictor Piece=_Piece
     gp.site_loop: Approximation
+    gp.stream: Settled
     kernels.base: Constant Product Sum
     kernels.features: Linear Polynomial Powers Spline
     kernels.foreign: Foreign
