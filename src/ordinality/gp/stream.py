@@ -26,10 +26,17 @@ from scipy.linalg import blas, lapack
 
 from .ep import evidence_terms
 from .likelihoods import Blurred, Jet, Likelihood
-from .posterior.inducing import Basis, InducingPredictor, add_gram, factorised
+from .posterior.inducing import (
+    Basis,
+    InducingPredictor,
+    add_gram,
+    factorised,
+    greedy_points,
+)
+from .posterior.precision import mirrored
 from .site_loop import Approximation
 
-__all__ = ["Belief", "Settled", "Sums", "settle", "visit"]
+__all__ = ["Belief", "Settled", "Sums", "extended", "fold", "settle", "visit"]
 
 _ROWS = 2**14  # of a block that is handed to a thread
 # A gap of 0.01 at the worst of 200,000 rows was one of 0.001 nats in EP's evidence, of which
@@ -73,6 +80,39 @@ class Belief:
     def predictor(self) -> InducingPredictor:
         """The same belief, for prediction."""
         return InducingPredictor(self.basis.lower, self.factor, self.mean)
+
+    @classmethod
+    def of(cls, basis: Basis, predictor: InducingPredictor) -> Belief:
+        """From what predicts."""
+        U = np.triu(predictor.factor)
+        precision = U.T @ U
+        shift = precision @ predictor.mean
+        precision[np.diag_indices_from(precision)] -= 1.0
+        return cls(basis, np.asfortranarray(precision), shift)
+
+    def on(self, basis: Basis) -> Belief:
+        """The same belief by the points of another basis.
+
+        What rows have said is what M rows say that see combinations of the old values with unit
+        noise. These are seen through the new points like any others. Nothing is lost if the
+        old points are among the new ones.
+        """
+        values, vectors = np.linalg.eigh(mirrored(self.gram))
+        # Below the rounding of the largest there is nothing but rounding.
+        some = values > len(values) * np.finfo(float).eps * max(values[-1], 1.0)
+        root, vectors = np.sqrt(values[some]), vectors[:, some]
+        nu = (self.shift @ vectors) / root
+        weights = blas.dtrsm(1.0, self.basis.lower, root * vectors, lower=1, trans_a=1)
+        P = (basis.whitened(self.basis.Z).T @ weights).T
+        prior = np.einsum("ij,ij->j", weights, basis.kernel(self.basis.Z) @ weights)
+        blur = 1.0 + np.maximum(prior - np.einsum("ij,ij->i", P, P), 0.0)
+        gram = np.zeros((len(basis),) * 2, order="F")
+        add_gram(P, 1.0 / blur, gram)
+        return Belief(basis, gram, (nu / blur) @ P)
+
+    def plus(self, sums: Sums) -> Belief:
+        """The belief after further rows have been seen."""
+        return Belief(self.basis, self.gram + sums.gram, self.shift + sums.shift)
 
 
 @dataclass(eq=False)
@@ -238,6 +278,44 @@ def visit(
         add_gram(P, new.tau, sums.gram)
         sums.shift += new.nu @ P
     return sums
+
+
+def fold(
+    belief: Belief,
+    likelihood: Likelihood,
+    X: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray,
+    engine: str = "ep",
+) -> tuple[Belief, Sums]:
+    """The belief after a block of new rows, and what the block was before it was seen.
+
+    The value of the sums is the log probability of the labels given all earlier blocks, each
+    row by itself. A second visit lets the rows of the block know of each other.
+    """
+    sites = np.zeros((2, len(y)))
+    before = visit(belief, likelihood, X, y, weights, sites, engine=engine)
+    after = visit(belief.plus(before), likelihood, X, y, weights, sites, engine=engine)
+    return belief.plus(after), before
+
+
+def extended(belief: Belief, X: np.ndarray, count: int, tol: float) -> Belief:
+    """The same belief, with points added where it says nothing about rows of ``X``.
+
+    Rows of which more than ``tol`` of the prior variance is left become points, until there
+    are ``count``. Where there are as many already, all points are chosen anew among the old
+    ones and the rows.
+    """
+    basis, kernel = belief.basis, belief.basis.kernel
+    room = count - len(basis)
+    if room > 0:
+        chosen, _ = greedy_points(kernel, X, room, tol, basis)
+        if not len(chosen):
+            return belief
+        return belief.on(Basis.of(kernel, np.vstack([basis.Z, X[chosen]])))
+    pool = np.vstack([basis.Z, X])
+    chosen, _ = greedy_points(kernel, pool, count)
+    return belief.on(Basis.of(kernel, pool[np.sort(chosen)]))
 
 
 def settle(

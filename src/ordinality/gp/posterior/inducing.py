@@ -376,26 +376,31 @@ def add_gram(P: np.ndarray, weight: np.ndarray, total: np.ndarray) -> None:
 
 
 def greedy_points(
-    kernel: Kernel, X: np.ndarray, count: int, tol: float = 1e-6
+    kernel: Kernel, X: np.ndarray, count: int, tol: float = 1e-6, given: Basis | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows of ``X`` chosen one by one, each where the ones before explain least.
 
     A pivoted Cholesky factorisation: nested, so that the first of them are the answer for
     fewer. Returns the places of the rows, at most ``count``, and the variance that is left at
     each row of ``X``; stops where the largest is below ``tol`` of the mean prior variance.
+    Points that are ``given`` come before the first.
     """
-    left = kernel.diag(X)
-    least, count = tol * float(left.mean()), min(count, len(X))
-    chosen = np.empty(count, dtype=np.intp)
-    half = np.empty((count, len(X)))
+    prior, count = kernel.diag(X), min(count, len(X))
+    known = 0 if given is None else len(given)
+    half = np.empty((known + count, len(X)))
+    if given is not None:
+        half[:known] = given.whitened(X).T
+    left = _left(prior, np.einsum("ij,ij->j", half[:known], half[:known]))
+    least, chosen = tol * float(prior.mean()), np.empty(count, dtype=np.intp)
     for k in range(count):
         i = chosen[k] = int(np.argmax(left))
         if not left[i] > least:
             return chosen[:k], left
+        before = half[: known + k]
         row = kernel(X[i : i + 1], X)[0]
-        row -= half[:k, i] @ half[:k]
+        row -= before[:, i] @ before
         row /= np.sqrt(left[i])
-        half[k] = row
+        half[known + k] = row
         left = np.maximum(left - row**2, 0.0)
         left[i] = 0.0
     return chosen, left
