@@ -85,7 +85,7 @@ def test_auto_is_exact_for_few_rows_and_sparse_for_many(problem, monkeypatch):
     assert few.inducing_points_ is None
     assert few.unexplained_ == 0.0
     monkeypatch.setattr(base_gp, "_EXACT", 99)
-    monkeypatch.setattr(base_gp, "_POINTS", 20)
+    monkeypatch.setattr(base_gp, "POINTS", 20)
     many = OrdinalGP(max_evaluations=2).fit(problem.X[:100], problem.y[:100])
     assert many.inducing_points_.shape == (20, 3)
 
@@ -94,7 +94,7 @@ def test_auto_is_exact_for_few_rows_and_sparse_for_many(problem, monkeypatch):
 def test_rows_beyond_the_search_are_settled_by_visits(problem, inference, monkeypatch):
     kernel = {"kernel": Gaussian(2.0), "inducing": 40, "optimizer": None, "noise": 0.4}
     whole = OrdinalGP(inference=inference, **kernel).fit(problem.X, problem.y)
-    monkeypatch.setattr(base_gp, "_SEARCHED", 300)
+    monkeypatch.setattr(base_gp, "SEARCHED", 300)
     monkeypatch.setattr(stream, "_ROWS", 512)
     parts = OrdinalGP(inference=inference, **kernel).fit(problem.X, problem.y)
     assert parts.log_evidence_ == pytest.approx(whole.log_evidence_, abs=0.01)

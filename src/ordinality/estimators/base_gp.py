@@ -36,9 +36,12 @@ from .threads import one_pool, thread_map
 
 __all__ = [
     "MUCH",
+    "POINTS",
+    "SEARCHED",
     "GaussianProcessClassifier",
     "Learner",
     "inducing_points",
+    "n_distinct",
     "warn_unexplained",
 ]
 
@@ -49,7 +52,7 @@ _HEAVY = 1e6
 # Inducing points. Exact inference takes 8 s at 2000 rows; 500 points are as good there, and
 # leave 1 % of the variance of a smooth function of eight features. Theta is learnt as well from
 # 4000 rows as from 20,000. A choice among 20 rows for each point is as good as among all.
-_EXACT, _LARGEST, _POINTS, _SEARCHED, _PER_POINT = 2000, 20_000, 500, 4000, 20
+_EXACT, _LARGEST, POINTS, SEARCHED, _PER_POINT = 2000, 20_000, 500, 4000, 20
 MUCH = 0.2  # share of the variance: noise of half the spread of the latent function
 
 _BATCH = 2000  # rows predicted at once: bounds the memory for their covariances
@@ -101,11 +104,7 @@ class Learner:
     def _searched(self, problem: Any, coarse_to_fine: bool) -> Fit[Any]:
         n, log = len(problem.y), FitLog(self)
         if self.optimizer is None:
-            problem = problem.near(problem.theta)
-            with one_pool(n):
-                found = problem.evaluate(problem.theta)
-            log.stage("%d observations, 1 evaluation: criterion %.6g", n, found.value)
-            return Fit(problem, found, 1, ((n, 1),), True)
+            return self._held(problem)
         tell = SearchLog(log, n) if log.wanted else None
         rng = self._generator()
         starts = self._starts(problem, rng)
@@ -123,7 +122,18 @@ class Learner:
             tell.end()
         return found
 
-    def _learn_inducing(self, problem: InducingObjective, coarse_to_fine: bool) -> Fit[Any]:
+    def _held(self, problem: Any) -> Fit[Any]:
+        """The model at the parameters of the problem itself."""
+        n, problem = len(problem.y), problem.near(problem.theta)
+        with one_pool(n):
+            found = problem.evaluate(problem.theta)
+        log = FitLog(self)
+        log.stage("%d observations, 1 evaluation: criterion %.6g", n, found.value)
+        return Fit(problem, found, 1, ((n, 1),), True)
+
+    def _learn_inducing(
+        self, problem: InducingObjective, coarse_to_fine: bool, held: bool = False
+    ) -> Fit[Any]:
         """Learn theta on some of the rows, then the inducing values on all of them.
 
         Keeps ``predictor_``. The fit holds all rows and a `Settled` for an approximation.
@@ -133,12 +143,12 @@ class Learner:
         if problem.pool is None and n > _PER_POINT * problem.count:
             pool = np.sort(rng.choice(n, _PER_POINT * problem.count, replace=False))
             part = replace(part, pool=problem.X[pool])
-        if n > _SEARCHED:
-            rows = np.sort(stratified_order(problem.y, rng)[:_SEARCHED])
+        if n > SEARCHED:
+            rows = np.sort(stratified_order(problem.y, rng)[:SEARCHED])
             part = replace(
                 part, X=problem.X[rows], y=problem.y[rows], weights=problem.weights[rows]
             )
-        fit = self._learn(part, coarse_to_fine)
+        fit = self._held(part) if held else self._learn(part, coarse_to_fine)
         theta, a = fit.best.theta, fit.best.approximation
         with one_pool(n):
             prior, _ = fit.problem.prior_at(theta)
@@ -258,6 +268,7 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
             The fitted estimator.
         """
         self._check_parameters()
+        self.__dict__.pop("_stream", None)  # of an earlier `partial_fit`
         inputs = self._inputs()
         X, checked = validate_data(
             self, X, y, dtype=np.float64, ensure_all_finite=_finite(inputs), y_numeric=False
@@ -431,9 +442,9 @@ def inducing_points(
             )
         return None
     if auto:
-        return {"count": min(_POINTS, _n_distinct(X))}
+        return {"count": min(POINTS, n_distinct(X))}
     if isinstance(choice, int | np.integer) and not isinstance(choice, bool):
-        distinct = _n_distinct(X)
+        distinct = n_distinct(X)
         if not 1 <= choice <= distinct:
             raise ValueError(
                 f"inducing={choice} must be a number from 1 to the {distinct} distinct rows "
@@ -458,7 +469,7 @@ def inducing_points(
     return {"count": len(Z), "Z": scaling(Z), "fixed": True}
 
 
-def _n_distinct(X: np.ndarray) -> int:
+def n_distinct(X: np.ndarray) -> int:
     """Number of different rows, of rows in canonical order."""
     return 1 + int(np.sum(np.any(X[1:] != X[:-1], axis=1)))
 

@@ -4,22 +4,49 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import validate_data
 
 from .. import levels as _levels
 from ..gp.criteria import CRITERIA, ENGINES, InducingObjective, Objective
 from ..gp.laplace import excess
 from ..gp.likelihoods import Ordinal
 from ..gp.optimise import Fit
+from ..gp.posterior.inducing import Basis
 from ..gp.posterior.observations import Predictor
+from ..gp.stream import Belief, Stream, extended, fold
 from ..kernels.base import Kernel
+from ..kernels.foreign import translate
 from ..kernels.stationary import Gaussian
-from .base_gp import MUCH, GaussianProcessClassifier, inducing_points, warn_unexplained
-from .fitting import check_choices, check_positive, check_whole
+from .base_gp import (
+    MUCH,
+    POINTS,
+    SEARCHED,
+    GaussianProcessClassifier,
+    inducing_points,
+    n_distinct,
+    warn_unexplained,
+)
+from .fitting import (
+    Scaling,
+    atomic,
+    canonical_order,
+    check_choices,
+    check_positive,
+    check_weights,
+    check_whole,
+    rows_of,
+)
+from .threads import one_pool
 
 __all__ = ["OrdinalGP"]
+
+# Share of the prior variance that the points of a stream may leave at a row, so that it is not
+# new: noise of a quarter of the spread of the latent function.
+_NEW = 0.05
 
 
 class OrdinalGP(GaussianProcessClassifier):
@@ -181,6 +208,157 @@ class OrdinalGP(GaussianProcessClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @available_if(lambda self: self._streams())
+    @atomic
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn from further rows, without the earlier ones.
+
+        The first 4000 rows are kept: kernel, thresholds and noise are learnt again whenever
+        their number has doubled. Later blocks are folded into the inducing values, with points
+        added where rows are new, in a time that does not depend on how many rows came before.
+        A model that was fitted goes on from there. ``loo_proba_`` is not computed;
+        ``log_evidence_`` then adds up the log probabilities of labels before they were seen.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Numbers, the same columns in every call.
+        y : array-like of shape (n,)
+            Labels, as for `fit`.
+        classes : array-like of shape (K,), default=None
+            In the first call, all labels that will come; those of `levels` or of the first
+            block by default.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows, as for `fit`.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "fit_")
+        X, checked = validate_data(self, X, y, dtype=np.float64, y_numeric=False, reset=first)
+        weights = check_weights(sample_weight, len(X))
+        kept = np.flatnonzero(weights > 0)
+        labels = rows_of(y, checked, kept)
+        if first:
+            self._order = _levels.order_of(
+                labels if classes is None else classes, levels=self.levels
+            )
+            self.levels_, self.classes_ = self._order.levels, self._order.classes
+        ranks = self._order.encode(labels)
+        weights = weights[kept] * self._stream_factors()[ranks]
+        stream = self._streamed(X).plus(X[kept], ranks, weights, SEARCHED)
+        if len(stream.y):
+            self._learn_stream(stream)
+        else:
+            self._fold(X[kept], ranks, weights, stream.n_seen)
+            self._stream = stream
+        self._kept = np.zeros(0, dtype=np.int64)
+        self.__dict__.pop("loo_proba_", None)
+        return self
+
+    def _streams(self) -> bool:
+        """Whether rows may come in blocks; where not, `partial_fit` does not exist."""
+        if self.inducing is None or self.criterion != "evidence":
+            raise ValueError(
+                "partial_fit needs inducing points and the evidence; set inducing to 'auto' or "
+                "a number of points, and criterion='evidence'."
+            )
+        return True
+
+    def _stream_factors(self) -> np.ndarray:
+        """Weights of levels that need no count of them."""
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"class_weight={self.class_weight!r} needs all rows at once; use a dict "
+                "{label: weight} with partial_fit."
+            )
+        return self._class_factors(np.zeros(0, dtype=np.int64), np.zeros(0))
+
+    def _streamed(self, X: np.ndarray) -> Stream:
+        """What has come before this block."""
+        if hasattr(self, "_stream"):
+            return self._stream
+        if not hasattr(self, "fit_"):
+            return Stream(0, 0, X[:0], np.zeros(0, dtype=np.int64), np.zeros(0))
+        problem = self.fit_.problem
+        n, rows = self.fit_.path[-1][0], self._scaling.undone(problem.X)
+        return Stream(n, n, rows, problem.y, problem.weights)
+
+    def _learn_stream(self, stream: Stream) -> None:
+        """Learn from all rows so far: theta too, if there are twice as many as then."""
+        learn = stream.n_seen >= 2 * stream.n_learnt
+        order = canonical_order(stream.X, stream.y, stream.weights)
+        X, ranks, weights = stream.X[order], stream.y[order], stream.weights[order]
+        d = X.shape[1]
+        if learn:
+            self._scaling = Scaling.of(X, weights) if self.standardize else Scaling.none(d)
+            kernel = (
+                self._default_kernel(d) if self.kernel is None else translate(self.kernel, d)
+            )
+            kernel.check(d)
+        else:
+            kernel = self.kernel_
+        Z = self._scaling(X)
+        given = POINTS if isinstance(self.inducing, str) else self.inducing
+        if np.ndim(given) == 0:
+            given = min(given, n_distinct(Z))
+        points = inducing_points(given, Z, kernel, self._scaling) or {}
+        objective = InducingObjective(**vars(self._exact(Z, ranks, weights, kernel)), **points)
+        if not learn:
+            objective = replace(objective, likelihood=self.fit_.likelihood)
+        fit = self._learn_inducing(objective, self.coarse_to_fine, held=not learn)
+        self._keep(fit)
+        n_learnt = stream.n_seen if learn else stream.n_learnt
+        self._stream = replace(stream, n_learnt=n_learnt)
+        self._warn_unless_converged()
+
+    def _fold(self, X: np.ndarray, ranks: np.ndarray, weights: np.ndarray, n: int) -> None:
+        """Fold a block into the inducing values, the ``n``-th row being its last."""
+        Z, fit = self._scaling(X), self.fit_
+        problem, kernel = fit.problem, self.kernel_
+        if not isinstance(problem, InducingObjective):  # exact until now
+            problem = InducingObjective(**vars(problem), count=POINTS)
+            fit = self._learn_inducing(
+                replace(problem, kernel=kernel, likelihood=fit.likelihood), False, held=True
+            )
+            problem = fit.problem
+        with one_pool(len(Z) if len(Z) > SEARCHED else 0):  # few rows: one thread
+            belief = Belief.of(Basis.of(kernel, problem.Z), self.predictor_)
+            if not problem.fixed:
+                belief = self._with_points(belief, Z, weights, problem.count)
+            belief, sums = fold(belief, fit.likelihood, Z, ranks, weights, self.inference)
+        share = float(weights.sum() / max(n, 1))  # of the block, about
+        a = fit.best.approximation
+        unexplained = (1.0 - share) * a.unexplained + share * sums.unexplained / sums.variance
+        done = replace(
+            a, log_evidence=a.log_evidence + sums.value, unexplained=unexplained,
+            cavity_mean=None, cavity_var=None,
+        )  # fmt: skip
+        none = slice(0)
+        problem = replace(
+            problem, Z=belief.basis.Z, X=problem.X[none], y=problem.y[none],
+            weights=problem.weights[none],
+        )  # fmt: skip
+        self.predictor_ = belief.predictor()
+        best = replace(fit.best, approximation=done)
+        self._keep(replace(fit, problem=problem, best=best, path=(*fit.path[:-1], (n, 1))))
+
+    def _with_points(
+        self, belief: Belief, Z: np.ndarray, weights: np.ndarray, count: int
+    ) -> Belief:
+        """The belief with points where rows are new to it."""
+        prior, P = self.kernel_.diag(Z), belief.basis.whitened(Z)
+        left = np.maximum(prior - np.einsum("ij,ij->i", P, P), 0.0)
+        share = float(weights @ left / (weights @ prior))
+        if len(belief.basis) < count or share > max(_NEW, 2.0 * self.unexplained_):
+            return extended(belief, Z, count, _NEW)
+        return belief
+
     def log_evidence(
         self, theta: Any = None, eval_gradient: bool = False
     ) -> float | tuple[float, np.ndarray]:
@@ -220,9 +398,10 @@ class OrdinalGP(GaussianProcessClassifier):
     def _default_kernel(self, d: int) -> Kernel:
         return Gaussian(np.sqrt(d))
 
-    def _objective(
+    def _exact(
         self, Z: np.ndarray, ranks: np.ndarray, weights: np.ndarray, kernel: Kernel
     ) -> Objective:
+        """The objective without inducing points."""
         K = len(self.levels_)
         start = (
             -1.0 + 2.0 / K * np.arange(K - 1) if self.thresholds is None else self.thresholds
@@ -232,8 +411,12 @@ class OrdinalGP(GaussianProcessClassifier):
             Z, ranks, weights, kernel, likelihood, self.inference, self.criterion,
             None, self.tol, self.max_iter,
         )  # fmt: skip
-        objective = replace(objective, prior=self._prior(objective))
-        given = self.inducing
+        return replace(objective, prior=self._prior(objective))
+
+    def _objective(
+        self, Z: np.ndarray, ranks: np.ndarray, weights: np.ndarray, kernel: Kernel
+    ) -> Objective:
+        objective, given = self._exact(Z, ranks, weights, kernel), self.inducing
         if self.criterion != "evidence":
             if given is not None and not (isinstance(given, str) and given == "auto"):
                 raise ValueError(

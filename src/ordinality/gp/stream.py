@@ -36,7 +36,7 @@ from .posterior.inducing import (
 from .posterior.precision import mirrored
 from .site_loop import Approximation
 
-__all__ = ["Belief", "Settled", "Sums", "extended", "fold", "settle", "visit"]
+__all__ = ["Belief", "Settled", "Stream", "Sums", "extended", "fold", "settle", "visit"]
 
 _ROWS = 2**14  # of a block that is handed to a thread
 # A gap of 0.01 at the worst of 200,000 rows was one of 0.001 nats in EP's evidence, of which
@@ -134,6 +134,31 @@ class Sums:
         self.residual = max(self.residual, other.residual)
         self.unexplained += other.unexplained
         self.variance += other.variance
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """How many rows a stream has had, and the first of them as long as they are kept."""
+
+    n_seen: int
+    n_learnt: int  # rows from which theta was learnt
+    X: np.ndarray  # (r, d), as given; no rows once there are too many
+    y: np.ndarray  # (r,), ranks
+    weights: np.ndarray  # (r,)
+
+    def plus(self, X: np.ndarray, y: np.ndarray, weights: np.ndarray, most: int) -> Stream:
+        """The stream after further rows, of which it keeps ``most`` in all or none."""
+        n = self.n_seen + len(y)
+        if n > most or len(self.y) < self.n_seen:
+            none = slice(0)
+            return Stream(n, self.n_learnt, X[none], y[none], weights[none])
+        return Stream(
+            n,
+            self.n_learnt,
+            np.vstack([self.X, X]),
+            np.append(self.y, y),
+            np.append(self.weights, weights),
+        )
 
 
 @dataclass(frozen=True, eq=False)

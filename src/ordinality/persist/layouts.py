@@ -194,6 +194,10 @@ _PROCESSES: dict[str, Layout] = {
         "converged": flag, "residual": _VALUE, "cavity_mean": choice(None),
         "cavity_var": choice(None),
     },
+    "Stream": {
+        "n_seen": count(), "n_learnt": count(), "X": floats("r", "d"),
+        "y": ints("r", low=0), "weights": floats("r", low=1e-300, high=1e300),
+    },
     "InducingPredictor": {
         "lower": _lower, "factor": _upper, "mean": floats("n"),
     },
@@ -455,7 +459,7 @@ _HALFSPACE: Layout = {"w": floats("d"), "bias": number()}
 _ESTIMATORS: dict[str, Layout] = {
     "OrdinalGP": {
         **_GP, "log_evidence_": _VALUE, "unexplained_?": number(0.0),
-        "inducing_points_?": optional(floats("M", "d")),
+        "inducing_points_?": optional(floats("M", "d")), "_stream?": part("Stream", d="d"),
     },
     "LeastSquaresOrdinalGP": {**_GP, "slope_": number(), "loo_log_score_": _VALUE},
     "OrdinalBoost": _BOOSTED,

@@ -43,7 +43,7 @@ _PLACES = """
     gp.posterior.observations: Factor Predictor
     gp.predict: LabelPredictor LatentPredictor Piece=_Piece
     gp.site_loop: Approximation
-    gp.stream: Settled
+    gp.stream: Settled Stream
     kernels.base: Constant Product Sum
     kernels.features: Linear Polynomial Powers Spline
     kernels.foreign: Foreign
