@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ordinality import OrdinalGP, persist
+from ordinality import LeastSquaresOrdinalGP, OrdinalGP, persist
 from ordinality.datasets import smooth_ordinal
 from ordinality.estimators import ordinal_gp
 from ordinality.kernels import Gaussian
@@ -128,3 +128,34 @@ def test_labels_may_be_announced(problem):
     model = OrdinalGP().partial_fit(X[low], y[low], classes=[1, 2, 3, 4])
     assert model.levels_.tolist() == [1, 2, 3, 4]
     assert model.partial_fit(X[~low], y[~low]).predict_proba(X).shape == (60, 4)
+
+
+def test_an_iterator_of_blocks_is_a_stream(problem, streamed):
+    model = OrdinalGP(inducing=M).fit(problem.X[:50], problem.y[:50])
+    model.fit(blocks(problem))
+    np.testing.assert_array_equal(
+        model.predict_proba(problem.X_test), streamed.predict_proba(problem.X_test)
+    )
+    weighed = OrdinalGP(inducing=M).fit((X, y, np.ones(len(y))) for X, y in blocks(problem))
+    np.testing.assert_array_equal(
+        weighed.predict_proba(problem.X_test), streamed.predict_proba(problem.X_test)
+    )
+
+
+def test_blocks_that_do_not_fit_together_are_refused_and_nothing_is_lost(problem):
+    model = OrdinalGP(inducing=M).fit(problem.X[:50], problem.y[:50])
+    before = model.predict_proba(problem.X_test)
+    X, y = problem.X[:60], problem.y[:60]
+    for given, message in (
+        ([(X, y), (X[:, :1], y)], "block 2: .*features"),
+        ([(X, y), (X, y + 10)], "block 2: "),
+        ([(X, y), X], "block 2 is ndarray; wanted"),
+        ([], "without any block"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.fit(iter(given))
+    with pytest.raises(ValueError, match="y and sample_weight must be None"):
+        model.fit(iter([(X, y)]), y)
+    np.testing.assert_array_equal(model.predict_proba(problem.X_test), before)
+    with pytest.raises(TypeError, match="takes no iterator of blocks"):
+        LeastSquaresOrdinalGP().fit(iter([(X, y)]))

@@ -7,6 +7,7 @@ predicts ordered labels with a latent function.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -250,15 +251,18 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
     coarse_to_fine: bool
 
     @atomic
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn kernel, thresholds and noise.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Numbers; NaN only with a kernel that takes missing entries.
+            Numbers; NaN only with a kernel that takes missing entries. `OrdinalGP` takes an
+            iterator of blocks too, each ``(X, y)`` or ``(X, y, sample_weight)``, for rows that
+            do not fit in memory: each is handed to its `partial_fit`.
         y : array-like of shape (n,)
-            Labels: integers, strings, booleans, an ordered Categorical or Enum.
+            Labels: integers, strings, booleans, an ordered Categorical or Enum. None with an
+            iterator.
         sample_weight : array-like of shape (n,), default=None
             Weights of the rows: 2 counts as two copies of a row, 0 as none.
 
@@ -269,6 +273,8 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         """
         self._check_parameters()
         self.__dict__.pop("_stream", None)  # of an earlier `partial_fit`
+        if isinstance(X, Iterator):
+            return self._fit_blocks(X, y, sample_weight)
         inputs = self._inputs()
         X, checked = validate_data(
             self, X, y, dtype=np.float64, ensure_all_finite=_finite(inputs), y_numeric=False
@@ -374,6 +380,12 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
 
     def _check_parameters(self) -> None:
         raise NotImplementedError
+
+    def _fit_blocks(self, blocks: Iterator[Any], y: Any, sample_weight: Any) -> Self:
+        """Fit to an iterator of blocks."""
+        raise TypeError(
+            f"{type(self).__name__} takes no iterator of blocks; pass arrays, or use OrdinalGP."
+        )
 
     def _default_kernel(self, d: int) -> Kernel:
         raise NotImplementedError

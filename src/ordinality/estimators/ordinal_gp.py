@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -259,6 +260,30 @@ class OrdinalGP(GaussianProcessClassifier):
             self._stream = stream
         self._kept = np.zeros(0, dtype=np.int64)
         self.__dict__.pop("loo_proba_", None)
+        return self
+
+    def _fit_blocks(self, blocks: Iterator[Any], y: Any, sample_weight: Any) -> Self:
+        if y is not None or sample_weight is not None:
+            raise ValueError(
+                "X is an iterator of blocks, so y and sample_weight must be None; let it give "
+                "(X, y) or (X, y, sample_weight)."
+            )
+        for name in ("fit_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        count = 0
+        for count, block in enumerate(blocks, start=1):
+            if not isinstance(block, tuple) or len(block) not in (2, 3):
+                raise ValueError(
+                    f"block {count} is {type(block).__name__}; wanted (X, y) or "
+                    "(X, y, sample_weight)."
+                )
+            X, labels, *weights = block
+            try:
+                self.partial_fit(X, labels, sample_weight=weights[0] if weights else None)
+            except ValueError as wrong:
+                raise ValueError(f"block {count}: {wrong}") from wrong
+        if not count:
+            raise ValueError("X is an iterator without any block; nothing can be learnt.")
         return self
 
     def _streams(self) -> bool:
