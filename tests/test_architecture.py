@@ -112,18 +112,6 @@ def test_imports_only_go_down():
     assert not wrong
 
 
-def test_the_papers_use_estimators_alone():
-    papers = SRC / "experiments" / "papers"
-    wrong = [
-        f"{name_of(path)} imports {used}"
-        for path in MODULES
-        if papers in path.parents
-        for used in rooms_used(path)
-        if used in {"gp", "boosting", "svm"}
-    ]
-    assert not wrong
-
-
 def test_each_library_is_imported_only_where_it_belongs():
     wrong = []
     for path in MODULES:
