@@ -18,6 +18,7 @@ def test_every_table_and_figure_has_a_spec():
         "orboost": "figure-2 figure-3 table-1 table-2",
         "plsor": "figure-1 table-3 table-4 table-5",
         "preference": "figure-2 figure-3 table-1 table-1-abalone table-2 table-2-segment",
+        "scale": "schemes",  # our own
     }
     every = [f"{paper}/{name}" for paper, of in wanted.items() for name in of.split()]
     assert every == NAMES
@@ -54,7 +55,10 @@ def test_cells_of_one_experiment_agree_on_what_a_method_is(name):
                 assert all(m.settings == method.settings for m in same)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if papers.get(name).sets])
+OF_PAPERS = [name for name in NAMES if name.partition("/")[0] in papers.PAPERS]
+
+
+@pytest.mark.parametrize("name", [name for name in OF_PAPERS if papers.get(name).sets])
 def test_every_gaussian_process_names_its_prior(name):
     for method in papers.get(name).methods:
         if "svm" in method.name or method.function is methods.boosted:

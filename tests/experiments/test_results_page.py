@@ -138,6 +138,12 @@ def test_means_are_of_complete_entries_only():
     assert means(spec, rows) == {("s", "a", "mae"): pytest.approx(0.2)}
 
 
+def test_a_metric_that_a_method_does_not_have_has_no_mean():
+    only_a = Metric("mae", "error", methods=("a",))
+    spec, rows = made({"a": {"s": [0.1, 0.3]}, "b": {"s": [0.5, 0.7]}}, metrics=(only_a,))
+    assert means(spec, rows) == {("s", "a", "mae"): pytest.approx(0.2)}
+
+
 # ------------------------------------------------------------------------------ marks
 
 

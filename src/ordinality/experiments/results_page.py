@@ -225,7 +225,7 @@ def means(spec: Spec, rows: Rows) -> dict[tuple[str, str, str], float]:
     return {
         (e.set, e.method.name, e.metric.name): float(np.mean(e.values))
         for e in entries(spec, rows)
-        if e.values.size == e.wanted
+        if 0 < e.wanted == e.values.size
     }
 
 
@@ -384,7 +384,7 @@ def verdict(spec: Spec, found: Sequence[ResultEntry]) -> str:
     beside = by_method(entry for entry in found if entry not in paper)
     words = _counted(judged)
     if not spec.published:
-        words.append("The paper prints no numbers to compare with.")
+        words.append("There are no published numbers to compare with.")
     if beside:
         words.append(f"Set beside the same columns: {_by_title(beside)}.")
     words += _gaps(spec, wanted, computed) + _equal(paper) + _far(judged)
@@ -558,7 +558,8 @@ def _rendered_entry(e: ResultEntry) -> dict[str, Any]:
 INTRO = """\
 # Beside the published tables
 
-Every table and figure of four papers, ours beside theirs. This page is written by
+Every table and figure of four papers, ours beside theirs, and at the end an experiment of our
+own, [schemes for large data](large-data.md). This page is written by
 `ordinality reproduce --page docs/results.md --results results` from the rows in the
 folder `results`; `ordinality reproduce gpor/table-2` computes a table anew, and
 `ordinality reproduce gpor/table-2 --check 10` computes ten stored rows again and compares.

@@ -1,7 +1,8 @@
-"""The papers' tables and figures, each a Python value called by its paper and number.
+"""Experiments by name: the papers' tables and figures, called by paper and number, and our own.
 
 `names` lists them and `get` has one; a module for each paper holds what was printed and which
-settings our side has, and is imported when it is asked for.
+settings our side has, and is imported when it is asked for. Our own experiments, which have no
+printed numbers beside them, are modules beside this package.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from ordinality.experiments.spec import Spec
 __all__ = ["get", "names"]
 
 PAPERS = ("gpor", "orboost", "plsor", "preference")
+OWN = ("large_data",)
 
 
 @cache
 def _all() -> dict[str, Spec]:
-    modules = [import_module(f"{__name__}.{paper}") for paper in PAPERS]
+    homes = [f"{__name__}.{paper}" for paper in PAPERS]
+    homes += [f"ordinality.experiments.{own}" for own in OWN]
+    modules = [import_module(home) for home in homes]
     specs = [spec for module in modules for spec in module.SPECS]
     return {spec.name: spec for spec in sorted(specs, key=lambda spec: spec.name)}
 
