@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import replace
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -199,3 +200,13 @@ def test_a_figure_needs_all_cells(store, tmp_path):
     whole = replace(spec, methods=tuple(m for m in spec.methods if m.name != "subset"))
     draw(whole, rows, tmp_path / "schemes.svg")
     assert "inducing points" in (tmp_path / "schemes.svg").read_text(encoding="utf-8")
+
+
+def test_the_page_shows_the_stored_table():
+    root = Path(__file__).parents[2]
+    found = table(papers.get("scale/schemes"), Store(root / "results" / "schemes.jsonl").rows())
+    page = (root / "docs" / "large-data.md").read_text(encoding="utf-8")
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines()]
+    for line in found.lines:
+        (shown,) = [cells for cells in lines if cells[:1] == [line[1]]]
+        assert sorted(shown) == sorted(line[1:])

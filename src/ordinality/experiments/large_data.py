@@ -283,7 +283,7 @@ def scheme_curves(spec: Spec, rows: Rows) -> Any:
         lines = [Curve("EP with inducing points", sizes, [of[m.name] for m in by_points])]
         lines += [Curve(m.title, [sizes[0], sizes[-1]], [of[m.name]] * 2) for m in others]
         panels.append(Panel(name, metric.title, lines))
-    return curves(panels, "inducing points", log=True, ticks=sizes)
+    return curves(panels, "inducing points", ticks=sizes)
 
 
 def _rows_by_seed(spec: Spec, name: str, method: Method, rows: Rows) -> dict[int, Any]:
