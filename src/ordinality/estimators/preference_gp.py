@@ -318,15 +318,16 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "predictor_")
         new = None if X is None else self._new_inputs(X, "X")
-        n, kernel = len(self._items if new is None else new), self.fit_.kernel
+        items, seen, kernel = self._items, self._answers.seen(), self.fit_.kernel
+        n = len(items if new is None else new)
         mean, variance = np.empty(n), np.empty(n)
         for batch in gen_batches(n, _BATCH):
             if new is None:
                 which = np.arange(n)[batch]
-                Z, prior = self._item_inputs(which), self._items.variances(kernel, which)
+                Z, prior = items.inputs(which, seen), items.variances(kernel, which)
             else:
                 Z, prior = new[batch], kernel.diag(new[batch])
-            cross = self._cross(Z)
+            cross = kernel(Z, self.fit_.problem.X)
             mean[batch] = self.predictor_.mean(cross)
             variance[batch] = self.predictor_.variance(cross, prior)
         return Utility(mean, np.sqrt(variance))
@@ -385,7 +386,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             return self.classes_[np.argmax(self.predict_proba(pairs), axis=1)]
         pairs = check_pairs(pairs, len(self._items))
         which, place = np.unique(pairs, return_inverse=True)
-        mean = self.predictor_.mean(self._cross(self._item_inputs(which)))
+        mean = self.predictor_.mean(self._cross(which))
         left, right = mean[place.reshape(pairs.shape)].T  # the larger mean decides
         return np.where(left > right, 1, -1)
 
@@ -413,7 +414,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             which, place = np.unique(ordered[batch], return_inverse=True)
             place = place.reshape(-1, 2)
             prior = self._items.differences(self.fit_.kernel, which, place)
-            cross = self._cross(self._item_inputs(which))
+            cross = self._cross(which)
             mean[batch], variance[batch] = self.predictor_.differences(cross, place, prior)
         return self._answer_proba(mean, variance, judge, swapped)
 
@@ -447,12 +448,12 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         left, right = (
             np.where(swapped[:, None], *sides) for sides in ((right, left), (left, right))
         )
-        mean, variance = np.empty(len(left)), np.empty(len(left))
+        kernel, mean, variance = self.fit_.kernel, np.empty(len(left)), np.empty(len(left))
         for batch in self._batches(len(left), 2 * len(left)):
             Z = np.concatenate([left[batch], right[batch]])
             place = np.arange(len(Z)).reshape(2, -1).T
-            prior = difference_variances(self.fit_.kernel, Z, place)
-            cross = self._cross(Z)
+            prior = difference_variances(kernel, Z, place)
+            cross = kernel(Z, self.fit_.problem.X)
             mean[batch], variance[batch] = self.predictor_.differences(cross, place, prior)
         return self._answer_proba(mean, variance, judge, swapped)
 
@@ -709,19 +710,18 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             )
         return self._items.new(X)
 
-    def _item_inputs(self, which: np.ndarray) -> np.ndarray:
-        """Kernel inputs of items of the model."""
-        return self._items.inputs(which, self._answers.seen())
-
-    def _cross(self, Z: np.ndarray) -> np.ndarray:
-        """Prior covariances of kernel inputs with what was learnt from."""
+    def _cross(self, which: np.ndarray) -> np.ndarray:
+        """Prior covariances of items of the model with those that were learnt from."""
+        Z = self._items.inputs(which, self._answers.seen())
         return self.fit_.kernel(Z, self.fit_.problem.X)
 
     def _joint_moments(self, asked: np.ndarray, known: bool) -> tuple[np.ndarray, np.ndarray]:
         """Mean and covariance of utilities: of items by number, else of kernel inputs."""
         kernel = self.fit_.kernel
-        cross = self._cross(self._item_inputs(asked) if known else asked)
-        prior = self._items.covariance(kernel, asked) if known else kernel(asked)
+        if known:
+            cross, prior = self._cross(asked), self._items.covariance(kernel, asked)
+        else:
+            cross, prior = kernel(asked, self.fit_.problem.X), kernel(asked)
         return self.predictor_.mean(cross), self.predictor_.covariance(cross, prior)
 
     def _batches(self, m: int, distinct: int) -> Any:
