@@ -243,8 +243,8 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
                 "there are no pairs and no ratings, so there is nothing to learn from; pass at "
                 "least one comparison or rating."
             )
-        self._items = self._read_items(np.append(pairs, rated))
         self.classes_, self.n_features_in_ = answer_levels(self.grades, self.ties), 2
+        self._items = self._read_items(np.append(pairs, rated))
         self.judges_ = None if judges is None else np.unique(np.asarray(judges))
         self._answers = self._comparisons(pairs, answers, judges, sample_weight)
         order = None if labels is None else rating_order(labels, self.levels)
@@ -644,13 +644,13 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
 
     def _start_likelihood(self, order: Order | None) -> LearntLikelihood:
         """A part for each judge, all alike, then one for ratings if these have an order."""
-        noise, a = float(self.noise), self._answers
+        noise, a, n_judges = float(self.noise), self._answers, self._n_judges
         # A tie is where a judge's noise decides; each further grade is one noise further.
         steps = noise * np.concatenate([[0.5] * self.ties, np.ones(self.grades - 1)])
         one = Symmetric.of(steps, ties=self.ties, sigma=noise, link=self.link)
-        parts: list[Ordinal] = [one] * self._n_judges
+        parts: list[Ordinal] = [one] * n_judges
         if order is not None:
-            rated = a.part == self._n_judges
+            rated = a.part == n_judges
             # Half a rating more for each level: the shares stay strictly between 0 and 1.
             counts = np.bincount(a.level[rated], a.weight[rated], order.n_levels) + 0.5
             share = np.cumsum(counts)[:-1] / counts.sum()
