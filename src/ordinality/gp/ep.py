@@ -173,6 +173,8 @@ class _MomentMatching:
         c, s = self.copies, found.state
         tau, nu = np.split(found.x / self.scale, 2)
         terms = evidence_terms(s.jet, tau, s.alpha / c, s.mu, s.lam)
+        d_likelihood = self.likelihood.pull(self.y, s.jet, c)
+        d_variance = c * s.jet.by_variance()
         log_evidence = float(np.sum(c * terms)) - s.posterior.half_log_det
         zero = np.zeros(len(c))
         return Approximation(
@@ -185,8 +187,8 @@ class _MomentMatching:
             cavity_var=s.lam,
             log_evidence=log_evidence,
             d_kernel=s.posterior.evidence_gradient(s.alpha, zero) if gradient else None,
-            d_likelihood=self.likelihood.pull(self.y, s.jet, c),
-            d_variance=c * s.jet.by_variance(),
+            d_likelihood=d_likelihood,
+            d_variance=d_variance,
             jet=s.jet,
             start=s.proposal,  # one step further than x, at next to no cost
             n_iter=found.n_iter,
