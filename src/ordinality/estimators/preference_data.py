@@ -75,6 +75,10 @@ class Items:
         X = self.scaling(X)
         return np.column_stack([X, np.full(len(X), -1.0)]) if self.numbered else X
 
+    def cross(self, kernel: Kernel, which: np.ndarray, seen: np.ndarray) -> np.ndarray:
+        """Prior covariances of some items with the items ``seen``."""
+        return kernel(self.inputs(which, seen), self.inputs(seen, seen))
+
     def covariance(self, kernel: Kernel, which: np.ndarray) -> np.ndarray:
         """Prior covariance among some items."""
         return kernel(self.inputs(which, which))

@@ -324,10 +324,11 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         for batch in gen_batches(n, _BATCH):
             if new is None:
                 which = np.arange(n)[batch]
-                Z, prior = items.inputs(which, seen), items.variances(kernel, which)
+                prior = items.variances(kernel, which)
+                cross = items.cross(kernel, which, seen)
             else:
-                Z, prior = new[batch], kernel.diag(new[batch])
-            cross = kernel(Z, self.fit_.problem.X)
+                prior = kernel.diag(new[batch])
+                cross = kernel(new[batch], self.fit_.problem.X)
             mean[batch] = self.predictor_.mean(cross)
             variance[batch] = self.predictor_.variance(cross, prior)
         return Utility(mean, np.sqrt(variance))
@@ -350,7 +351,10 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "predictor_")
         n = len(self._items)
         which = np.arange(n) if items is None else check_item_numbers(items, n, "items")
-        return self._joint_moments(which, known=True)
+        kernel = self.fit_.kernel
+        prior = self._items.covariance(kernel, which)
+        cross = self._items.cross(kernel, which, self._answers.seen())
+        return self.predictor_.mean(cross), self.predictor_.covariance(cross, prior)
 
     def rank(self, X: Any = None) -> np.ndarray:
         """Place of each item by mean utility, 1 for the best.
@@ -386,7 +390,8 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             return self.classes_[np.argmax(self.predict_proba(pairs), axis=1)]
         pairs = check_pairs(pairs, len(self._items))
         which, place = np.unique(pairs, return_inverse=True)
-        mean = self.predictor_.mean(self._cross(which))
+        cross = self._items.cross(self.fit_.kernel, which, self._answers.seen())
+        mean = self.predictor_.mean(cross)
         left, right = mean[place.reshape(pairs.shape)].T  # the larger mean decides
         return np.where(left > right, 1, -1)
 
@@ -410,11 +415,12 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         swapped = pairs[:, 0] > pairs[:, 1]  # one way round, as in learning
         ordered = np.where(swapped[:, None], pairs[:, ::-1], pairs)
         mean, variance = np.empty(len(pairs)), np.empty(len(pairs))
+        items, seen, kernel = self._items, self._answers.seen(), self.fit_.kernel
         for batch in self._batches(len(pairs), len(np.unique(ordered))):
             which, place = np.unique(ordered[batch], return_inverse=True)
             place = place.reshape(-1, 2)
-            prior = self._items.differences(self.fit_.kernel, which, place)
-            cross = self._cross(which)
+            prior = items.differences(kernel, which, place)
+            cross = items.cross(kernel, which, seen)
             mean[batch], variance[batch] = self.predictor_.differences(cross, place, prior)
         return self._answer_proba(mean, variance, judge, swapped)
 
@@ -501,7 +507,8 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         )
         judges, proba = self._judge_likelihoods(judge), np.ones(len(asked))
         for rows in _cases_of_one_size(cases, len(asked)):
-            mean, covariance = self._joint_moments(asked[rows.ravel()], known)
+            some = asked[rows.ravel()]
+            mean, covariance = self.posterior(some) if known else self._posterior_of_new(some)
             each = np.arange(rows.size).reshape(rows.shape)
             blocks = covariance[each[:, :, None], each[:, None, :]]
             found = [w * choice_probabilities(mean[each], blocks, part) for w, part in judges]
@@ -710,19 +717,11 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             )
         return self._items.new(X)
 
-    def _cross(self, which: np.ndarray) -> np.ndarray:
-        """Prior covariances of items of the model with those that were learnt from."""
-        Z = self._items.inputs(which, self._answers.seen())
-        return self.fit_.kernel(Z, self.fit_.problem.X)
-
-    def _joint_moments(self, asked: np.ndarray, known: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and covariance of utilities: of items by number, else of kernel inputs."""
+    def _posterior_of_new(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and covariance of the utilities of new items, from their kernel inputs."""
         kernel = self.fit_.kernel
-        if known:
-            cross, prior = self._cross(asked), self._items.covariance(kernel, asked)
-        else:
-            cross, prior = kernel(asked, self.fit_.problem.X), kernel(asked)
-        return self.predictor_.mean(cross), self.predictor_.covariance(cross, prior)
+        cross = kernel(Z, self.fit_.problem.X)
+        return self.predictor_.mean(cross), self.predictor_.covariance(cross, kernel(Z))
 
     def _batches(self, m: int, distinct: int) -> Any:
         """Slices of m pairs whose covariances with all that was learnt from fit in memory.
