@@ -100,8 +100,8 @@ class Objective:
     def evaluate(self, theta: np.ndarray, start: np.ndarray | None = None) -> ObjectiveValue:
         """Criterion, log prior and gradient at theta, the engine started from ``start``."""
         kernel, likelihood = self.model(theta)
-        K, evidence, credible = kernel(self.X), self.criterion == "evidence", True
         sharpest = likelihood.max_precision * max(1.0, np.max(self.weights))
+        K, evidence, credible = kernel(self.X), self.criterion == "evidence", True
         a = self._run(prior_of(self.design, K, sharpest), likelihood, start, evidence)
         if evidence:
             value, G, d_likelihood = a.log_evidence, a.d_kernel, a.d_likelihood
