@@ -191,10 +191,12 @@ def test_too_many_rows_for_exact_inference_are_refused_before_any_work():
 
 
 def test_points_that_explain_little_are_warned_of(problem):
-    with pytest.warns(UserWarning, match=r"3 inducing points leave .* try inducing=6"):
+    said = r"3 inducing points leave .* try inducing=6"
+    with pytest.warns(UserWarning, match=said) as caught:
         OrdinalGP(
             Gaussian(0.5), inducing=3, optimizer=None
         ).fit(problem.X[:100], problem.y[:100])  # fmt: skip
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 @pytest.mark.parametrize(

@@ -474,7 +474,7 @@ class OrdinalGP(GaussianProcessClassifier):
         elif not fit.converged:
             self._warn_of_search(f"the {self.criterion}")
         if self.unexplained_ > MUCH:
-            warn_unexplained(self.unexplained_, len(fit.problem.support), stacklevel=4)
+            warn_unexplained(self.unexplained_, len(fit.problem.support), stacklevel=5)
         if not fit.best.credible and isinstance(fit.problem, InducingObjective):
             warnings.warn(
                 "Laplace's evidence is not credible with this little noise; use "
