@@ -20,7 +20,7 @@ Chu & Ghahramani (2005), section 3; hyperpriors as in its equation for P(theta |
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -33,7 +33,7 @@ from .hyperpriors import Hyperprior
 from .laplace import is_credible, laplace
 from .likelihoods import Blurred, Jet, LearntLikelihood, Likelihood
 from .posterior.choose import Prior, prior_of
-from .posterior.inducing import Inducing, greedy_points
+from .posterior.inducing import Inducing, InducingPoints
 from .posterior.observations import factorise
 from .site_loop import Approximation
 from .variational import divergence, variational
@@ -233,31 +233,11 @@ class LabelObjective(Objective):
         return super().subset(np.flatnonzero(np.isin(design.at, some)))
 
 
-# Rows up to which a subset is cheaper without inducing points, and rows for each point on
-# larger ones: theta is learnt as well from fewer points on fewer rows.
-_EXACT, _ROWS_PER_POINT = 800, 4
-
-
 @dataclass(frozen=True)
-class InducingObjective(Objective):
-    """The evidence with inducing points ``Z``: rows see the latent function through them.
+class InducingObjective(InducingPoints, Objective):
+    """The evidence with inducing points ``Z``: rows see the latent function through them."""
 
-    Without points of the user's own, `near` chooses ``count`` of them among ``pool``.
-    """
-
-    count: int = 0
-    Z: np.ndarray | None = None
-    fixed: bool = False  # whether the points are the user's
-    pool: np.ndarray | None = None  # rows to choose from; None: X
-
-    def near(self, theta: np.ndarray) -> InducingObjective:
-        """The same objective, with points chosen for the kernel at theta."""
-        if self.fixed:
-            return self
-        kernel, _ = self.model(theta)
-        pool = self.X if self.pool is None else self.pool
-        chosen, _ = greedy_points(kernel, pool, self.count)
-        return replace(self, Z=pool[chosen])
+    exact = Objective
 
     def prior_at(self, theta: np.ndarray) -> tuple[Inducing, Blurred]:
         """The prior of what the points say, and the likelihood of that."""
@@ -274,26 +254,6 @@ class InducingObjective(Objective):
             credible = is_credible(blurred, self.y, self.weights, a)
         gradient = np.concatenate([a.d_kernel.pullback(a.d_variance), a.d_likelihood])
         return self._with_prior(theta, a.log_evidence, gradient, a, credible)
-
-    @property
-    def support(self) -> np.ndarray:
-        """Inputs with which covariances are taken for prediction."""
-        assert self.Z is not None
-        return self.Z
-
-    @property
-    def effort(self) -> float:
-        """Rows of the matrices that an evaluation works on, about."""
-        return float((3.0 * len(self.X) * self.count**2) ** (1 / 3))
-
-    def subset(self, index: np.ndarray) -> Objective:
-        """The same objective on some of the rows; without points where that is cheaper."""
-        part = super().subset(index)
-        assert isinstance(part, InducingObjective)
-        if len(index) <= _EXACT:
-            return Objective(**{f.name: getattr(part, f.name) for f in fields(Objective)})
-        count = min(self.count, len(index) // _ROWS_PER_POINT)
-        return part if self.fixed else replace(part, count=count, pool=None)
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,9 @@ learning of inducing variables in sparse Gaussian processes", for the bound.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -42,8 +43,10 @@ __all__ = [
     "Inducing",
     "InducingCombinations",
     "InducingGradient",
+    "InducingPoints",
     "InducingPosterior",
     "InducingPredictor",
+    "PriorGradient",
     "add_gram",
     "factorised",
     "greedy_points",
@@ -56,6 +59,10 @@ _KEPT = 2**26  # entries of P that are kept between passes, 512 MB
 # to one another than that are told apart by rounding alone. There the prior gets a variance of
 # its own at each point, too small to matter beside any noise.
 _SMALLEST_PIVOT, _JITTER = 1e-12, 1e-8
+
+# Rows up to which a subset is cheaper without inducing points, and rows for each point on
+# larger ones: theta is learnt as well from fewer points on fewer rows.
+_EXACT, _ROWS_PER_POINT = 800, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,20 +281,32 @@ class InducingPosterior:
         return InducingGradient(self, alpha, implicit)
 
 
-@dataclass(frozen=True, eq=False)
-class InducingGradient:
-    """The gradient of the evidence in the prior, as vectors over the observations.
+class PriorGradient:
+    """A gradient in the prior, from derivatives in whitened rows and in residual variances.
 
-    ``pullback`` takes the derivative of the evidence in the residual variance of each.
+    L is only a way to write the inverse of K_uu, so that derivatives F_i in the rows p_i make
+    ``sum_i p_i F_i'`` symmetric, and no derivative of L is needed.
     """
 
-    posterior: InducingPosterior
-    alpha: np.ndarray  # (m,)
-    implicit: np.ndarray  # (m,)
+    @property
+    def prior(self) -> Inducing:
+        """The prior that the gradient is in."""
+        raise NotImplementedError
+
+    def by_whitened(self, c: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks of rows with the derivatives in their p, shape (M, rows), Fortran order.
+
+        ``c`` are the derivatives in the residual variances.
+        """
+        raise NotImplementedError
+
+    def inner(self, c: np.ndarray) -> np.ndarray:
+        """Sum of ``p_i F_i'`` over the rows of `by_whitened`, (M, M)."""
+        raise NotImplementedError
 
     def pullback(self, c: np.ndarray) -> np.ndarray:
         """Gradient in the kernel's theta."""
-        prior, basis = self.posterior.prior, self.posterior.prior.basis
+        prior, basis = self.prior, self.prior.basis
         kernel = basis.kernel
         total = kernel.pullback(basis.Z, self._by_inducing(c), basis.K)
         for rows, F in self._by_rows(c):
@@ -296,11 +315,37 @@ class InducingGradient:
 
     def by_points(self, c: np.ndarray) -> np.ndarray:
         """Gradient in the inducing inputs, shape (M, d)."""
-        prior, basis = self.posterior.prior, self.posterior.prior.basis
+        prior, basis = self.prior, self.prior.basis
         total = 2.0 * basis.kernel.slope(basis.Z, basis.Z, self._by_inducing(c))
         for rows, F in self._by_rows(c):
             total += basis.kernel.slope(prior.X[rows], basis.Z, F)
         return total
+
+    def _by_rows(self, c: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Blocks of rows with the derivatives in their covariances with the points."""
+        lower = self.prior.basis.lower
+        for rows, F in self.by_whitened(c):
+            yield rows, blas.dtrsm(1.0, lower, F, lower=1, trans_a=1, overwrite_b=1).T
+
+    def _by_inducing(self, c: np.ndarray) -> np.ndarray:
+        """Derivatives in the covariance of the inducing values, (M, M), symmetric."""
+        lower, inner = self.prior.basis.lower, np.asfortranarray(self.inner(c))
+        half = blas.dtrsm(-0.5, lower, inner, lower=1, trans_a=1)
+        whole = blas.dtrsm(1.0, lower, half, side=1, lower=1, overwrite_b=1)
+        return 0.5 * (whole + whole.T)
+
+
+@dataclass(frozen=True, eq=False)
+class InducingGradient(PriorGradient):
+    """The gradient of the evidence in the prior, as vectors over the observations."""
+
+    posterior: InducingPosterior
+    alpha: np.ndarray  # (m,)
+    implicit: np.ndarray  # (m,)
+
+    @property
+    def prior(self) -> Inducing:
+        return self.posterior.prior
 
     @cached_property
     def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -309,28 +354,23 @@ class InducingGradient:
         inverse, _ = lapack.dpotri(self.posterior.factor)
         return prior.pull(self.alpha), prior.pull(self.implicit), inverse
 
-    def _by_rows(self, c: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Blocks of rows with the derivatives in their covariances with the points."""
-        prior, (e, e_w, inverse) = self.posterior.prior, self._parts
+    def by_whitened(self, c: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        prior, (e, e_w, inverse) = self.prior, self._parts
         alpha, implicit = prior.gather(self.alpha), prior.gather(self.implicit)
-        both, lower = alpha + implicit, prior.basis.lower
+        both = alpha + implicit
         for rows, (one, two) in prior.weighed(self.posterior.tau, 2.0 * c):
             F = blas.dsymm(-1.0, inverse, one.T, beta=-1.0, c=two.T, overwrite_c=1)
             F += np.outer(e, both[rows])
             if self.implicit.any():
                 F += np.outer(e_w, alpha[rows])
-            yield rows, blas.dtrsm(1.0, lower, F, lower=1, trans_a=1, overwrite_b=1).T
+            yield rows, F
 
-    def _by_inducing(self, c: np.ndarray) -> np.ndarray:
-        """Derivatives in the covariance of the inducing values, (M, M), symmetric."""
-        prior, (e, e_w, inverse) = self.posterior.prior, self._parts
-        inner = mirrored(inverse - prior.gram(2.0 * c))
+    def inner(self, c: np.ndarray) -> np.ndarray:
+        e, e_w, inverse = self._parts
+        inner = mirrored(inverse - self.prior.gram(2.0 * c))
         inner += np.outer(e, e) + np.outer(e, e_w) + np.outer(e_w, e)
         inner[np.diag_indices_from(inner)] -= 1.0
-        lower = prior.basis.lower
-        half = blas.dtrsm(-0.5, lower, np.asfortranarray(inner), lower=1, trans_a=1)
-        whole = blas.dtrsm(1.0, lower, half, side=1, lower=1, overwrite_b=1)
-        return 0.5 * (whole + whole.T)
+        return inner
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,6 +389,53 @@ class InducingPredictor:
         half = blas.dtrsm(1.0, self.factor, half, trans_a=1, overwrite_b=1)
         left = np.maximum(prior - explained, 0.0)
         return mean, left + np.einsum("ij,ij->j", half, half)
+
+
+@dataclass(frozen=True)
+class InducingPoints:
+    """What a problem with inducing points has beside the exact one that it extends.
+
+    Without points of the user's own, `near` chooses ``count`` of them among ``pool``.
+    """
+
+    exact: ClassVar[type]  # the problem without points
+
+    count: int = 0
+    Z: np.ndarray | None = None
+    fixed: bool = False  # whether the points are the user's
+    pool: np.ndarray | None = None  # rows to choose from; None: X
+
+    def near(self: Any, theta: np.ndarray) -> Any:
+        """The same problem, with points chosen for the kernel at theta."""
+        if self.fixed:
+            return self
+        kernel = self.model(theta)[0]
+        pool = self.X if self.pool is None else self.pool
+        chosen, _ = greedy_points(kernel, pool, self.count)
+        return replace(self, Z=pool[chosen])
+
+    def subset(self: Any, index: np.ndarray) -> Any:
+        """The same problem on some of the rows; without points where that is cheaper."""
+        part = self.exact.subset(self, index)
+        if len(index) <= _EXACT:
+            return self.exact(**{f.name: getattr(part, f.name) for f in fields(self.exact)})
+        count = min(self.count, len(index) // _ROWS_PER_POINT)
+        return part if self.fixed else replace(part, count=count, pool=None)
+
+    def on_rows(self: Any, rows: Any) -> Any:
+        """The same problem and points, on some of the rows."""
+        return replace(self, X=self.X[rows], y=self.y[rows], weights=self.weights[rows])
+
+    @property
+    def support(self) -> np.ndarray:
+        """Inputs with which covariances are taken for prediction."""
+        assert self.Z is not None
+        return self.Z
+
+    @property
+    def effort(self: Any) -> float:
+        """Rows of the matrices that an evaluation works on, about."""
+        return float((3.0 * len(self.X) * self.count**2) ** (1 / 3))
 
 
 def factorised(gram: np.ndarray) -> tuple[np.ndarray, float]:
