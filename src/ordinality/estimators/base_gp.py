@@ -9,16 +9,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..gp.criteria import InducingObjective
 from ..gp.hyperpriors import hyperprior
 from ..gp.optimise import Fit, maximise, scattered, stratified_order
+from ..gp.posterior.inducing import InducingPoints, InducingPredictor
 from ..gp.stream import Belief, Settled, settle
 from ..kernels.base import Kernel
 from ..kernels.foreign import translate
@@ -133,47 +133,47 @@ class Learner:
         return Fit(problem, found, 1, ((n, 1),), True)
 
     def _learn_inducing(
-        self, problem: InducingObjective, coarse_to_fine: bool, held: bool = False
+        self, problem: InducingPoints, coarse_to_fine: bool, held: bool = False
     ) -> Fit[Any]:
         """Learn theta on some of the rows, then the inducing values on all of them.
 
-        Keeps ``predictor_``. The fit holds all rows and a `Settled` for an approximation.
+        Keeps ``predictor_``. The fit holds all rows.
         """
-        rng, n = self._generator(), len(problem.y)
-        part = problem
-        if problem.pool is None and n > _PER_POINT * problem.count:
-            pool = np.sort(rng.choice(n, _PER_POINT * problem.count, replace=False))
-            part = replace(part, pool=problem.X[pool])
+        rng, whole = self._generator(), cast(Any, problem)
+        part, n = whole, len(whole.y)
+        if whole.pool is None and n > _PER_POINT * whole.count:
+            pool = np.sort(rng.choice(n, _PER_POINT * whole.count, replace=False))
+            part = replace(part, pool=whole.X[pool])
         if n > SEARCHED:
-            rows = np.sort(stratified_order(problem.y, rng)[:SEARCHED])
-            part = replace(
-                part, X=problem.X[rows], y=problem.y[rows], weights=problem.weights[rows]
-            )
+            part = part.on_rows(np.sort(stratified_order(whole.y, rng)[:SEARCHED]))
         fit = self._held(part) if held else self._learn(part, coarse_to_fine)
-        theta, a = fit.best.theta, fit.best.approximation
+        whole = replace(whole, Z=fit.problem.Z)
         with one_pool(n):
-            prior, _ = fit.problem.prior_at(theta)
-            belief = Belief(prior.basis, prior.gram(a.tau), prior.pull(a.nu))
-            if len(part.y) < n:
-                tell = SearchLog(log, n) if (log := FitLog(self)).wanted else None
-                belief, done = settle(
-                    belief, fit.likelihood, problem.X, problem.y, problem.weights,
-                    engine=self.inference, tell=tell,
-                )  # fmt: skip
-                if tell is not None:
-                    tell.end()
-            else:
-                done = Settled.of(a, problem.weights, prior.explained, prior.residual)
-        self.predictor_ = belief.predictor()
+            self.predictor_, best, visits = self._settle(fit, whole)
+        path = fit.path if len(part.y) == n else (*fit.path, (n, visits))
+        return replace(fit, problem=whole, best=best, path=path)
+
+    def _settle(self, fit: Fit[Any], whole: Any) -> tuple[InducingPredictor, Any, int]:
+        """The posterior given all rows, with a `Settled` for an approximation, and visits."""
+        theta, a = fit.best.theta, fit.best.approximation
+        prior, _ = fit.problem.prior_at(theta)
+        belief = Belief(prior.basis, prior.gram(a.tau), prior.pull(a.nu))
+        if len(fit.problem.y) < (n := len(whole.y)):
+            tell = SearchLog(log, n) if (log := FitLog(self)).wanted else None
+            belief, done = settle(
+                belief, fit.likelihood, whole.X, whole.y, whole.weights,
+                engine=self.inference, tell=tell,
+            )  # fmt: skip
+            if tell is not None:
+                tell.end()
+        else:
+            done = Settled.of(a, whole.weights, prior.explained, prior.residual)
+        prior_value = 0.0 if whole.prior is None else whole.prior.value(theta)
         best = replace(
             fit.best, approximation=done, criterion=done.log_evidence,
-            value=done.log_evidence + (0.0 if part.prior is None else part.prior.value(theta)),
+            value=done.log_evidence + prior_value,
         )  # fmt: skip
-        whole = replace(
-            fit.problem, X=problem.X, y=problem.y, weights=problem.weights, pool=None
-        )
-        path = fit.path if len(part.y) == n else (*fit.path, (n, done.n_iter))
-        return replace(fit, problem=whole, best=best, path=path)
+        return belief.predictor(), best, done.n_iter
 
     def _criterion_at(
         self, theta: Any, eval_gradient: bool, **changes: Any
@@ -297,7 +297,7 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         kernel.check(Z.shape[1])
         weights = weights[kept] * self._class_factors(ranks, weights[kept])[ranks]
         objective = self._objective(Z, ranks, weights, kernel.prepared(Z))
-        if isinstance(objective, InducingObjective):
+        if isinstance(objective, InducingPoints):
             fit = self._learn_inducing(objective, self.coarse_to_fine)
         else:
             fit = self._learn(objective, self.coarse_to_fine)
@@ -358,15 +358,10 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         # A model with inducing points is M rows, however many it was learnt from.
         state = super().__getstate__()
         fit = state.get("fit_")
-        if fit is None or not isinstance(fit.problem, InducingObjective):
+        if fit is None or not isinstance(fit.problem, InducingPoints):
             return state
         none = slice(0)
-        problem = replace(
-            fit.problem, X=fit.problem.X[none], y=fit.problem.y[none],
-            weights=fit.problem.weights[none],
-        )  # fmt: skip
-        settled = replace(fit.best.approximation, cavity_mean=None, cavity_var=None)
-        best = replace(fit.best, approximation=settled)
+        problem, best = fit.problem.on_rows(none), fit.best.without_rows()
         state = {name: value for name, value in state.items() if name != "loo_proba_"}
         light = replace(fit, problem=problem, best=best)
         return {**state, "fit_": light, "_kept": self._kept[none]}
@@ -442,7 +437,7 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
 def inducing_points(
     choice: Any, X: np.ndarray, kernel: Kernel, scaling: Scaling
 ) -> dict[str, Any] | None:
-    """Fields of an `InducingObjective` from a user's choice, for scaled rows; None: exact."""
+    """Fields of `InducingPoints` from a user's choice, for scaled rows; None: exact."""
     n, d = X.shape
     auto = isinstance(choice, str) and choice == "auto"
     if choice is None or (auto and (n <= _EXACT or not _is_rectangular(kernel, X))):

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from .. import levels as _levels
-from ..gp.least_squares import LeastSquares
+from ..gp.least_squares import InducingLeastSquares, LeastSquares
 from ..gp.likelihoods import Ordinal
 from ..gp.optimise import Fit
+from ..gp.posterior.inducing import InducingPredictor
 from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
-from .base_gp import GaussianProcessClassifier
+from .base_gp import MUCH, GaussianProcessClassifier, inducing_points, warn_unexplained
 from .fitting import check_choices, check_positive, check_whole
 
 __all__ = ["LeastSquaresOrdinalGP"]
@@ -34,6 +35,11 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
         starts. None is ``1.0 * Gaussian(sqrt(d))``, the paper's sigma_f^2 = 1, kappa = 1/d.
         The variance is in squared ranks. A vector of length scales learns the relevance of
         each feature.
+    inducing : "auto", int, array-like of shape (M, d) or None, default="auto"
+        Inducing points: rows are seen through the values of the regression at M points, which
+        costs n M^2 instead of n^3. A number chooses as many among the rows, an array gives
+        them, None is exact. "auto" is exact up to 2000 rows and for kernels that have no
+        rectangular gradients, and 500 points for more rows.
     noise : float, default=0.5
         Standard deviation of a rank about the regression where learning starts.
     slope : float, default=2.0
@@ -84,6 +90,11 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
         paper's parameters are ``alpha = -slope_``, ``beta = slope_ * (thresholds_ - centre)``.
     noise_ : float
         Learnt noise of the regression, in ranks.
+    inducing_points_ : ndarray of shape (M, d) or None
+        The inducing points, in the units of X; None if the regression was exact.
+    unexplained_ : float
+        Share of the prior variance of the rows that the inducing points do not explain, 0 if
+        the regression was exact. A warning says where it is large.
     kernel_ : kernel
         Learnt kernel, of the standardised features.
     loo_log_score_ : float
@@ -124,6 +135,7 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
         self,
         kernel: Any = None,
         *,
+        inducing: Any = "auto",
         noise: float = 0.5,
         slope: float = 2.0,
         thresholds: Any = None,
@@ -141,6 +153,7 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
+        self.inducing = inducing
         self.noise = noise
         self.slope = slope
         self.thresholds = thresholds
@@ -202,7 +215,11 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
         centre = 0.5 * (K - 1)
         noise = float(self.noise)
         objective = LeastSquares(Z, ranks, weights, kernel, noise, likelihood, centre)
-        return replace(objective, prior=self._prior(objective))
+        objective = replace(objective, prior=self._prior(objective))
+        points = inducing_points(self.inducing, Z, kernel, self._scaling)
+        if points is None:
+            return objective
+        return InducingLeastSquares(**vars(objective), **points)
 
     def _starts(self, problem: LeastSquares, rng: np.random.Generator) -> list[np.ndarray]:
         """The paper's fixed start beside ours, then random ones."""
@@ -218,10 +235,20 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
         self._keep_latent(fit)
         _, self.noise_, likelihood = fit.problem.model(fit.best.theta)
         self.slope_ = 1.0 / likelihood.noise
-        self.predictor_ = fit.problem.predictor(fit.best.theta)
+        if isinstance(fit.problem, InducingLeastSquares):  # `_learn` has kept its predictor
+            self.inducing_points_: Any = self._scaling.undone(fit.problem.support)
+        else:
+            self.predictor_ = fit.problem.predictor(fit.best.theta)
+            self.inducing_points_ = None
+        self.unexplained_ = fit.best.unexplained
         self.loo_log_score_ = fit.best.criterion
         self.converged_ = fit.converged
         return fit.best.mean, fit.best.var
+
+    def _settle(self, fit: Fit[Any], whole: Any) -> tuple[InducingPredictor, Any, int]:
+        if len(fit.problem.y) == len(whole.y):
+            return whole.predictor(fit.best.theta), fit.best, 1
+        return *whole.settle(fit.best), 1
 
     def _latent(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # The link was learnt on the variance of a noisy rank, so it is used on one.
@@ -230,3 +257,5 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
     def _warn_unless_converged(self) -> None:
         if not self.fit_.converged:
             self._warn_of_search("the leave-one-out score")
+        if self.unexplained_ > MUCH:
+            warn_unexplained(self.unexplained_, len(self.fit_.problem.support), stacklevel=4)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, gmres
@@ -75,6 +75,12 @@ class ObjectiveValue:
     def converged(self) -> bool:
         """Whether the engine met its tolerance."""
         return self.approximation.converged
+
+    def without_rows(self) -> ObjectiveValue:
+        """The same value with inducing points, without what it keeps of each row."""
+        settled: Any = self.approximation
+        light = replace(settled, cavity_mean=None, cavity_var=None)
+        return replace(self, approximation=light)
 
 
 @dataclass(frozen=True)

@@ -18,24 +18,45 @@ the sign of the slope cannot come out wrong.
 
 *Weights*: a row of weight w stands for w equal rows of which one is left out at a time.
 
+*Inducing points*: a rank is ``q_i = p_i' e`` plus a residual of variance lam_i plus noise (see
+`posterior.inducing`), so that the regression is exact for the covariance ``P P' + diag(lam)``.
+A copy of row i has the noise ``s_i = noise^2 + lam_i``: copies are rows, whose residuals are
+independent. With ``tau_i = w_i / s_i``, ``r_i = min(w_i, 1) / s_i`` for the copy left out, and
+q_i, v_i the posterior mean and variance of what the points say,
+
+    gap_i = (t_i - q_i) / (1 - r_i v_i),    mean_i = t_i - gap_i,
+    var_i = v_i / (1 - r_i v_i) + s_i.
+
 Srijith, Shevade & Sundararajan (2012), "A probabilistic least squares approach to ordinal
-regression"; the moments are Sundararajan & Keerthi's (2001).
+regression"; the moments are Sundararajan & Keerthi's (2001). Snelson & Ghahramani (2006),
+"Sparse Gaussian processes using pseudo-inputs", for the inducing points.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import blas, lapack
 
 from .._compile import loop
 from ..kernels.base import Kernel, scratch, widened
+from .design import Direct
 from .hyperpriors import Hyperprior
 from .likelihoods import Ordinal
+from .posterior.inducing import (
+    Inducing,
+    InducingPoints,
+    InducingPosterior,
+    InducingPredictor,
+    PriorGradient,
+)
 from .posterior.observations import Predictor, factorise
+from .posterior.precision import mirrored
 
-__all__ = ["LeastSquares", "Score"]
+__all__ = ["InducingLeastSquares", "LeastSquares", "Score"]
 
 # Below exp(-4.5) = 1/90 of a rank the noise no longer matters to a probability, and without it
 # the regression could not be factorised.
@@ -54,6 +75,7 @@ class Score:
     mean: np.ndarray  # (n,) leave-one-out moments
     var: np.ndarray
     start: None = None  # nothing iterates, so there is nothing to start from
+    unexplained: float = 0.0  # share of the prior variance that inducing points leave
 
     @property
     def converged(self) -> bool:
@@ -64,6 +86,10 @@ class Score:
     def credible(self) -> bool:
         """Whether the criterion can be trusted: it is exact."""
         return True
+
+    def without_rows(self) -> Score:
+        """The same score, without what it keeps of each row."""
+        return replace(self, mean=self.mean[:0], var=self.var[:0])
 
 
 @dataclass(frozen=True)
@@ -143,11 +169,7 @@ class LeastSquares:
         diagonal = sq**2 * np.diagonal(inverse)
         out = _left_out_moments(t, w, solution, diagonal, noise**2)
         mean = out.mean + self.centre
-        jet = likelihood.log_expected(self.y, mean, out.var)
-        value = float(w @ jet.value)
-        d_mean = w * jet.d1
-        # The heat equation: a derivative in the variance is half a second one in the mean.
-        d_var = 0.5 * (d_mean * jet.d1 + w * jet.d2)
+        value, d_mean, d_var, d_link = self._linked(likelihood, mean, out.var)
         on_diagonal = d_mean * out.by_diagonal[0] + d_var * out.by_diagonal[1]
         G = _kernel_gradient(inverse, sq, solution, on_diagonal, -d_mean * out.lever)
         if not kernel.own_derivative:  # that would read one triangle only
@@ -159,20 +181,186 @@ class LeastSquares:
             [
                 kernel.pullback(self.X, G, K),
                 [2.0 * noise**2 * d_noise],
-                likelihood.pull(self.y, jet, w),
+                d_link,
             ]
         )
-        total = value
-        if self.prior is not None:
-            total += self.prior.value(theta)
-            gradient += self.prior.gradient(theta)
-        return Score(theta, total, gradient, value, mean, out.var)
+        return self._with_prior(Score(theta, value, gradient, value, mean, out.var))
 
-    def predictor(self, theta: np.ndarray) -> Predictor:
+    def _linked(
+        self, likelihood: Ordinal, mean: np.ndarray, var: np.ndarray
+    ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+        """Eq. 11 at the moments, with derivatives in mean, variance and the link's theta."""
+        w = self.weights
+        jet = likelihood.log_expected(self.y, mean, var)
+        d_mean = w * jet.d1
+        # The heat equation: a derivative in the variance is half a second one in the mean.
+        d_var = 0.5 * (d_mean * jet.d1 + w * jet.d2)
+        return float(w @ jet.value), d_mean, d_var, likelihood.pull(self.y, jet, w)
+
+    def _with_prior(self, score: Score) -> Score:
+        """The score, with the log prior of theta added."""
+        if self.prior is None:
+            return score
+        theta = score.theta
+        gradient = score.gradient + self.prior.gradient(theta)
+        return replace(score, value=score.value + self.prior.value(theta), gradient=gradient)
+
+    def predictor(self, theta: np.ndarray) -> Predictor | InducingPredictor:
         """Regression on the centred ranks (eqs. 4 and 5), for the latent at new inputs."""
         kernel, noise, _ = self.model(theta)
         tau = self.weights / noise**2
         return Predictor.from_sites(kernel(self.X), tau, tau * (self.y - self.centre))
+
+
+@dataclass(frozen=True)
+class InducingLeastSquares(InducingPoints, LeastSquares):
+    """The same criterion with inducing points ``Z``, which rows are seen through."""
+
+    exact = LeastSquares
+
+    def evaluate(self, theta: np.ndarray, start: None = None) -> Score:
+        """Leave-one-out log probability, log prior and gradient, the points held."""
+        at, (_, noise, likelihood) = self._regression(theta), self.model(theta)
+        mean = at.mean + self.centre
+        value, d_mean, d_var, d_link = self._linked(likelihood, mean, at.var)
+        back = _LeaveOneOutGradient(at, d_mean, d_var)
+        c = back.by_residual
+        gradient = np.concatenate(
+            [back.pullback(c), [2.0 * noise**2 * float(np.sum(c))], d_link]
+        )
+        share = at.prior.unexplained(self.weights)
+        score = Score(theta, value, gradient, value, mean, at.var, unexplained=share)
+        return self._with_prior(score)
+
+    def settle(self, found: Score) -> tuple[InducingPredictor, Score]:
+        """The posterior given all rows at theta found on some of them, and their score.
+
+        The gradient stays that of the rows on which theta was found.
+        """
+        theta = found.theta
+        at, (_, _, likelihood) = self._regression(theta), self.model(theta)
+        mean = at.mean + self.centre
+        value = float(self.weights @ likelihood.log_expected(self.y, mean, at.var).value)
+        score = replace(
+            found, criterion=value, mean=mean, var=at.var,
+            value=value if self.prior is None else value + self.prior.value(theta),
+            unexplained=at.prior.unexplained(self.weights),
+        )  # fmt: skip
+        return at.predictor, score
+
+    def predictor(self, theta: np.ndarray) -> InducingPredictor:
+        """Regression on the centred ranks, for the latent at new inputs."""
+        return self._regression(theta).predictor
+
+    def _regression(self, theta: np.ndarray) -> _Regression:
+        kernel, noise, _ = self.model(theta)
+        assert self.Z is not None
+        prior = Inducing.of(kernel, self.X, self.Z, Direct())
+        return _Regression.of(prior, self.y - self.centre, self.weights, noise**2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Regression:
+    """The regression on what inducing points say, and the moments of ranks left out."""
+
+    prior: Inducing
+    posterior: InducingPosterior
+    e: np.ndarray  # (M,), posterior mean of the whitened inducing values
+    own: np.ndarray  # (n,), s: noise and residual of a copy
+    one: np.ndarray  # (n,), r: precision of the copy left out
+    stay: np.ndarray  # (n,), 1 - r v
+    gap: np.ndarray  # (n,), centred rank less its mean given the others
+    left: np.ndarray  # (n,), variance of q without the copy
+    mean: np.ndarray  # (n,), of the centred rank given the others
+    var: np.ndarray  # (n,)
+
+    @classmethod
+    def of(cls, prior: Inducing, t: np.ndarray, w: np.ndarray, noise2: float) -> _Regression:
+        """From centred ranks and their weights."""
+        own = noise2 + prior.residual
+        tau, one = w / own, np.minimum(w, 1.0) / own
+        posterior = prior.given(tau)
+        e, v = posterior.mean(tau * t), prior.norms(posterior.factor)
+        # Less than that a copy's precision leaves by rounding alone.
+        stay = np.maximum(1.0 - one * v, np.finfo(float).eps)
+        gap, left = (t - prior.see(e)) / stay, v / stay
+        return cls(prior, posterior, e, own, one, stay, gap, left, t - gap, left + own)
+
+    @property
+    def predictor(self) -> InducingPredictor:
+        """The regression at new inputs."""
+        return InducingPredictor(self.prior.basis.lower, self.posterior.factor, self.e)
+
+
+@dataclass(frozen=True, eq=False)
+class _LeaveOneOutGradient(PriorGradient):
+    """The gradient of a function of the moments of ranks left out.
+
+    With ``m_i = d_mean_i / (1 - r_i v_i)`` the derivative in q_i, V_i that in v_i,
+    ``z = B^-1 P' m``, ``S = B^-1 P' diag(V) P B^-1``, and c_i that in s_i, derivatives are
+
+        dp_i:    (m_i - tau_i p_i' z) e + tau_i (t_i - q_i) z
+                 + 2 V_i B^-1 p_i - 2 tau_i S p_i - 2 c_i p_i
+        dtau_i:  (t_i - q_i) p_i' z - p_i' S p_i
+    """
+
+    at: _Regression
+    d_mean: np.ndarray  # (n,)
+    d_var: np.ndarray  # (n,)
+
+    @property
+    def prior(self) -> Inducing:
+        return self.at.prior
+
+    @cached_property
+    def by_residual(self) -> np.ndarray:
+        """Derivatives in the residual variances, or in the noise of each row."""
+        at, tau = self.at, self.at.posterior.tau
+        by_tau = at.gap * at.stay * self._seen - self.prior.forms(self._S)
+        by_one = at.left * (self.d_var * at.left - self.d_mean * at.gap)
+        return self.d_var - (tau * by_tau + at.one * by_one) / at.own
+
+    def by_whitened(self, c: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        at, tau, z = self.at, self.at.posterior.tau, self._z
+        on_e = self._by_q - tau * self._seen
+        on_z = tau * at.gap * at.stay
+        inverse, _ = lapack.dpotri(at.posterior.factor)
+        for rows, (v, s, p) in self.prior.weighed(2.0 * self._by_v, 2.0 * tau, 2.0 * c):
+            F = blas.dsymm(-1.0, self._S, s.T, beta=-1.0, c=p.T, overwrite_c=1)
+            F = blas.dsymm(1.0, inverse, v.T, beta=1.0, c=F, overwrite_c=1)
+            F += np.outer(at.e, on_e[rows]) + np.outer(z, on_z[rows])
+            yield rows, F
+
+    def inner(self, c: np.ndarray) -> np.ndarray:
+        cross = np.outer(self.at.e, self._z)
+        return cross + cross.T + 2.0 * self._S - mirrored(self.prior.gram(2.0 * c))
+
+    @cached_property
+    def _by_q(self) -> np.ndarray:
+        """Derivatives in q_i."""
+        return self.d_mean / self.at.stay
+
+    @cached_property
+    def _by_v(self) -> np.ndarray:
+        """Derivatives in v_i."""
+        at = self.at
+        return (self.d_var / at.stay - self.d_mean * at.gap * at.one) / at.stay
+
+    @cached_property
+    def _z(self) -> np.ndarray:
+        return self.at.posterior.mean(self._by_q)
+
+    @cached_property
+    def _seen(self) -> np.ndarray:
+        """``p_i' z`` of every row."""
+        return self.prior.see(self._z)
+
+    @cached_property
+    def _S(self) -> np.ndarray:
+        factor = self.at.posterior.factor
+        half, _ = lapack.dpotrs(factor, mirrored(self.prior.gram(self._by_v)))
+        whole, _ = lapack.dpotrs(factor, half.T)
+        return np.asfortranarray(0.5 * (whole + whole.T))
 
 
 @dataclass(frozen=True)

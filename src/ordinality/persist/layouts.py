@@ -174,21 +174,33 @@ _PROBLEM: Layout = {
     "design": part("Direct", "Labels", "Combinations", m="m"),
     "also": _sees,
 }
+_REGRESSION: Layout = {
+    "X": floats("n", "p", nan=True, low=-1e300, high=1e300),
+    "y": ints("n", low=0),
+    "weights": floats("n", low=1e-300, high=1e300),
+    "kernel": _KERNEL,
+    "noise": _POSITIVE,
+    "likelihood": part("Ordinal"),
+    "centre": number(),
+    "prior": optional(part("Hyperprior", t="t")),
+    "also": _covers,
+}
+# In place of the rows of a problem, inducing points.
+_POINTS: Layout = {
+    "X": floats(0, "p"),
+    "y": ints(0),
+    "weights": floats(0),
+    "count": count(low=1),
+    "Z": floats("M", "p", low=-1e300, high=1e300),
+    "fixed": flag,
+    "pool": choice(None),
+    "also": lambda problem: problem.kernel.check(problem.Z.shape[1]) is None,
+}
 _SITES = floats("m", infinite=True)
 _PROCESSES: dict[str, Layout] = {
     "Objective": _PROBLEM,
     "LabelObjective": _PROBLEM,
-    "InducingObjective": {
-        **_PROBLEM,
-        "X": floats(0, "p"),
-        "y": ints(0),
-        "weights": floats(0),
-        "count": count(low=1),
-        "Z": floats("M", "p", low=-1e300, high=1e300),
-        "fixed": flag,
-        "pool": choice(None),
-        "also": lambda problem: problem.kernel.check(problem.Z.shape[1]) is None,
-    },
+    "InducingObjective": {**_PROBLEM, **_POINTS},
     "Settled": {
         "log_evidence": _VALUE, "unexplained": number(0.0), "n_iter": count(),
         "converged": flag, "residual": _VALUE, "cavity_mean": choice(None),
@@ -239,24 +251,16 @@ _PROCESSES: dict[str, Layout] = {
         "criterion": _VALUE, "credible": flag,
         "approximation": either(part("Approximation", m="m"), part("Settled")),
     },
-    "LeastSquares": {
-        "X": floats("n", "p", nan=True, low=-1e300, high=1e300),
-        "y": ints("n", low=0),
-        "weights": floats("n", low=1e-300, high=1e300),
-        "kernel": _KERNEL,
-        "noise": _POSITIVE,
-        "likelihood": part("Ordinal"),
-        "centre": number(),
-        "prior": optional(part("Hyperprior", t="t")),
-        "also": _covers,
-    },
+    "LeastSquares": _REGRESSION,
+    "InducingLeastSquares": {**_REGRESSION, **_POINTS},
     "Score": {
         "theta": floats("t"), "value": _VALUE, "gradient": floats("t", nan=True, infinite=True),
         "criterion": _VALUE, "mean": floats("m"), "var": floats("m"), "start": choice(None),
+        "unexplained?": number(0.0),
     },
     "Fit": {
-        "problem": part("InducingObjective", "LabelObjective", "LeastSquares", "Objective",
-                        n="n", p="p", m="m", t="t"),
+        "problem": part("InducingLeastSquares", "InducingObjective", "LabelObjective",
+                        "LeastSquares", "Objective", n="n", p="p", m="m", t="t"),
         "best": part("ObjectiveValue", "Score", m="m", t="t"),
         "n_evaluations": count(),
         "path": anything,
@@ -419,6 +423,8 @@ _GP: Layout = {
     "predictor_": either(part("Predictor", n="n"), part("InducingPredictor")),
     "_kept": ints("n", low=0),
     "loo_proba_?": floats("?", "K", proba=True),
+    "unexplained_?": number(0.0),
+    "inducing_points_?": optional(floats("M", "d")),
     "also": _process,
 }
 _SOLVED: Layout = {**_SEARCHED, "dual_objective_": _VALUE, "duality_gap_": _VALUE}
@@ -457,10 +463,7 @@ _BOOSTED: Layout = {
 }
 _HALFSPACE: Layout = {"w": floats("d"), "bias": number()}
 _ESTIMATORS: dict[str, Layout] = {
-    "OrdinalGP": {
-        **_GP, "log_evidence_": _VALUE, "unexplained_?": number(0.0),
-        "inducing_points_?": optional(floats("M", "d")), "_stream?": part("Stream", d="d"),
-    },
+    "OrdinalGP": {**_GP, "log_evidence_": _VALUE, "_stream?": part("Stream", d="d")},
     "LeastSquaresOrdinalGP": {**_GP, "slope_": number(), "loo_log_score_": _VALUE},
     "OrdinalBoost": _BOOSTED,
     "RankBoost": _BOOSTED,

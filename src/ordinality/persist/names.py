@@ -36,7 +36,7 @@ _PLACES = """
     gp.criteria: InducingObjective LabelObjective Objective ObjectiveValue
     gp.design: Combinations Direct Labels
     gp.hyperpriors: Hyperprior
-    gp.least_squares: LeastSquares Score
+    gp.least_squares: InducingLeastSquares LeastSquares Score
     gp.likelihoods: Jet Ordinal Several Symmetric
     gp.optimise: Fit
     gp.posterior.inducing: InducingPredictor

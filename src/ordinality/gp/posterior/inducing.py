@@ -179,6 +179,17 @@ class Inducing:
             found[rows] = np.einsum("ij,ij->j", half, half)
         return found
 
+    def forms(self, S: np.ndarray) -> np.ndarray:
+        """Quadratic forms ``p_i' S p_i`` of a symmetric matrix, by rows of the inputs."""
+        found = np.empty(len(self.X))
+        for rows, P in self.parts():
+            found[rows] = np.einsum("ij,ij->i", P, blas.dsymm(1.0, S, P.T).T)
+        return found
+
+    def unexplained(self, weights: np.ndarray) -> float:
+        """Share of the prior variance of what is seen that the points do not explain."""
+        return float(weights @ self.residual / (weights @ (self.explained + self.residual)))
+
     def weighed(self, *weights: np.ndarray) -> Iterator[tuple[slice, list[np.ndarray]]]:
         """Blocks of ``A' diag(w) A P`` for each of several weights w."""
         for rows, P in self.parts():
