@@ -1,6 +1,6 @@
 """Probabilistic least squares: moments, score and gradient against the long way round."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -10,11 +10,14 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm
 
+from ordinality.gp.design import Direct
 from ordinality.gp.hyperpriors import Hyperprior
-from ordinality.gp.least_squares import LeastSquares
+from ordinality.gp.least_squares import InducingLeastSquares, LeastSquares
 from ordinality.gp.likelihoods import Ordinal
 from ordinality.gp.optimise import maximise
-from ordinality.kernels import Precomputed
+from ordinality.gp.posterior import inducing
+from ordinality.gp.posterior.inducing import Inducing
+from ordinality.kernels import Linear, Matern, Precomputed
 from ordinality.kernels.stationary import Gaussian
 
 
@@ -29,6 +32,18 @@ def draw(seed, kernel=None, *, n=12, levels=4, weights=None, noise=0.4, slope=1.
     weights = np.ones(n) if weights is None else np.asarray(weights)
     link = Ordinal(thresholds, 1.0 / slope)
     return LeastSquares(X, y, weights, kernel, noise, link, 0.5 * (levels - 1))
+
+
+def sparse(problem, Z=6):
+    """The same problem seen through points, given or as many drawn."""
+    if isinstance(Z, int):
+        Z = np.random.default_rng(Z).normal(size=(Z, 2))
+    own = {f.name: getattr(problem, f.name) for f in fields(LeastSquares)}
+    return InducingLeastSquares(**own, count=len(Z), Z=Z, fixed=True)
+
+
+SMOOTH = [Gaussian(1.2), 1.3 * Gaussian([0.8, 1.5]), Linear() + 0.4 * Matern(1.2)]
+each_kernel = pytest.mark.parametrize("kernel", SMOOTH, ids=repr)
 
 
 def numeric_gradient(problem, theta, h=1e-4):
@@ -207,3 +222,116 @@ def test_learning_raises_the_score_and_names_its_parameters():
     assert problem.box.shape == (8, 2)
     inside = (problem.box[:, 0] < fit.best.theta) & (fit.best.theta < problem.box[:, 1])
     assert np.abs(fit.best.gradient[inside]).max() < 0.05
+
+
+@each_kernel
+def test_all_rows_as_points_are_the_exact_regression(kernel):
+    weights = np.linspace(0.3, 3.0, 25)
+    problem = draw(1, kernel, n=25, weights=weights)
+    exact, found = (p.evaluate(p.theta) for p in (problem, sparse(problem, problem.X)))
+    assert found.value == pytest.approx(exact.value, abs=1e-9)
+    np.testing.assert_allclose(found.gradient, exact.gradient, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(found.mean, exact.mean, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.var, exact.var, rtol=0, atol=1e-9)
+    assert found.unexplained < 1e-9
+
+
+@each_kernel
+def test_points_are_the_exact_regression_of_their_covariance(kernel):
+    problem = sparse(draw(2, kernel, n=25))
+    prior = Inducing.of(kernel, problem.X, problem.Z, Direct())
+    Q = prior.P @ prior.P.T + np.diag(prior.residual)
+    assert 0.01 < problem.evaluate(problem.theta).unexplained < 0.9
+    given = replace(draw(2, kernel, n=25), X=Q, kernel=Precomputed().prepared(Q))
+    exact, found = (p.evaluate(p.theta) for p in (given, problem))
+    assert found.value == pytest.approx(exact.value, abs=1e-9)
+    np.testing.assert_allclose(found.mean, exact.mean, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(found.var, exact.var, rtol=0, atol=1e-9)
+    # Noise and link; the kernel of the one is given, and has no parameters.
+    own = found.gradient[kernel.n_theta :]
+    np.testing.assert_allclose(own, exact.gradient, rtol=0, atol=1e-7)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    levels=st.integers(2, 6),
+    noise=st.floats(0.02, 3.0),
+    slope=st.floats(0.05, 50.0),
+    weighted=st.booleans(),
+    kernel=st.sampled_from(SMOOTH),
+)
+def test_gradient_with_points_agrees_with_differences(
+    seed, levels, noise, slope, weighted, kernel
+):
+    weights = np.random.default_rng(seed).uniform(0.1, 4.0, 12) if weighted else None
+    problem = draw(seed, kernel, levels=levels, noise=noise, slope=slope, weights=weights)
+    problem = sparse(problem)
+    numeric = numeric_gradient(problem, problem.theta)
+    exact = problem.evaluate(problem.theta).gradient
+    assert np.max(np.abs(exact - numeric)) < 1e-6 * (1.0 + np.max(np.abs(numeric)))
+
+
+def test_moments_with_points_equal_predictions_without_the_row():
+    weights = np.ones(12)
+    weights[4] = 0.25  # goes whole, and comes back as one row
+    problem = sparse(draw(6, weights=weights))
+    found, kernel = problem.evaluate(problem.theta), problem.kernel
+    for i in range(12):
+        rest = problem.on_rows(np.arange(12) != i)
+        cross = kernel(problem.X[i : i + 1], problem.Z)
+        prior = kernel.diag(problem.X[i : i + 1])
+        (mean,), (var,) = rest.predictor(rest.theta).latent(cross, prior)
+        assert found.mean[i] == pytest.approx(mean + problem.centre, abs=1e-10)
+        assert found.var[i] == pytest.approx(var + problem.noise**2, abs=1e-10)
+
+
+def test_a_whole_weight_with_points_is_that_many_rows():
+    weights = np.array([1, 2, 3, 1, 1, 4, 1, 2, 1, 1, 1, 1])
+    weighted = sparse(draw(5, weights=weights.astype(float)))
+    copies = np.repeat(np.arange(12), weights)
+    written = replace(weighted.on_rows(copies), weights=np.ones(len(copies)))
+    short, long = (p.evaluate(weighted.theta) for p in (weighted, written))
+    assert short.unexplained > 0.01
+    assert short.value == pytest.approx(long.value, abs=1e-10)
+    np.testing.assert_allclose(short.gradient, long.gradient, atol=1e-9)
+    np.testing.assert_allclose(short.mean[copies], long.mean, atol=1e-10)
+    np.testing.assert_allclose(short.var[copies], long.var, atol=1e-10)
+    new = np.random.default_rng(0).normal(size=(5, 2))
+    cross, prior = weighted.kernel(new, weighted.Z), weighted.kernel.diag(new)
+    latents = [p.predictor(p.theta).latent(cross, prior) for p in (weighted, written)]
+    np.testing.assert_allclose(*latents, atol=1e-12)
+
+
+def test_blocks_of_rows_give_what_all_rows_at_once_give(monkeypatch):
+    problem = sparse(draw(3, n=200, weights=np.linspace(0.5, 2.0, 200)))
+    once = problem.evaluate(problem.theta)
+    monkeypatch.setattr(inducing, "_BLOCK", 1)  # 64 rows at least
+    monkeypatch.setattr(inducing, "_KEPT", 0)
+    found = problem.evaluate(problem.theta)
+    assert found.value == pytest.approx(once.value, abs=1e-10)
+    np.testing.assert_allclose(found.gradient, once.gradient, rtol=0, atol=1e-9)
+
+
+def test_rows_that_were_not_searched_are_settled_at_once():
+    prior = Hyperprior(np.full(8, 0.1), np.full(8, 0.7))
+    problem = replace(sparse(draw(4, n=60)), prior=prior)
+    some = problem.on_rows(np.arange(20)).evaluate(problem.theta)
+    predictor, settled = problem.settle(some)
+    wanted = problem.evaluate(problem.theta)
+    for name in ("value", "criterion", "unexplained", "mean", "var"):
+        np.testing.assert_array_equal(getattr(settled, name), getattr(wanted, name))
+    np.testing.assert_array_equal(predictor.mean, problem.predictor(problem.theta).mean)
+    assert len(settled.without_rows().mean) == 0
+
+
+def test_learning_with_points_starts_without_them_and_chooses_its_own():
+    exact = draw(11, n=900)
+    own = {f.name: getattr(exact, f.name) for f in fields(LeastSquares)}
+    problem = InducingLeastSquares(**own, count=150)
+    assert type(problem.subset(np.arange(300))) is LeastSquares
+    assert replace(problem, count=80).near(problem.theta).Z.shape == (80, 2)
+    assert replace(problem, count=500).subset(np.arange(840)).count == 210
+    fit = maximise(problem)
+    assert fit.path[0][0] < 900  # begins on a subset
+    assert fit.best.value == pytest.approx(maximise(exact).best.value, abs=1.0)

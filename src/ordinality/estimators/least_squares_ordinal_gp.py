@@ -258,4 +258,4 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
         if not self.fit_.converged:
             self._warn_of_search("the leave-one-out score")
         if self.unexplained_ > MUCH:
-            warn_unexplained(self.unexplained_, len(self.fit_.problem.support), stacklevel=4)
+            warn_unexplained(self.unexplained_, len(self.fit_.problem.support), stacklevel=5)
