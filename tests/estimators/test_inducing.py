@@ -141,12 +141,14 @@ def test_rows_beyond_the_search_are_settled_by_visits(problem, inference, monkey
     np.testing.assert_allclose(parts.loo_proba_, whole.loo_proba_, atol=1e-2)
 
 
-def test_rows_beyond_the_search_are_settled_by_one_regression(problem, monkeypatch):
+def test_rows_beyond_the_search_are_settled_by_one_regression(problem, monkeypatch, caplog):
+    caplog.set_level("INFO", "ordinality")
     fixed = {"kernel": Gaussian(2.0), "inducing": 40, "optimizer": None, "noise": 0.4}
     whole = LeastSquaresOrdinalGP(**fixed).fit(problem.X, problem.y)
     monkeypatch.setattr(base_gp, "SEARCHED", 300)
     parts = LeastSquaresOrdinalGP(**fixed).fit(problem.X, problem.y)
     assert parts.fit_.path == ((300, 1), (1500, 1))
+    assert "1500 observations, 1 evaluation: criterion" in caplog.messages[-1]
     assert parts.loo_log_score_ == pytest.approx(whole.loo_log_score_, abs=1e-9)
     assert parts.unexplained_ == pytest.approx(whole.unexplained_, abs=1e-12)
     np.testing.assert_allclose(

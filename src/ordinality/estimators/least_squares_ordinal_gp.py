@@ -15,7 +15,7 @@ from ..gp.posterior.inducing import InducingPredictor
 from ..kernels.base import Kernel
 from ..kernels.stationary import Gaussian
 from .base_gp import MUCH, GaussianProcessClassifier, inducing_points, warn_unexplained
-from .fitting import check_choices, check_positive, check_whole
+from .fitting import FitLog, check_choices, check_positive, check_whole
 
 __all__ = ["LeastSquaresOrdinalGP"]
 
@@ -248,7 +248,11 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
     def _settle(self, fit: Fit[Any], whole: Any) -> tuple[InducingPredictor, Any, int]:
         if len(fit.problem.y) == len(whole.y):
             return whole.predictor(fit.best.theta), fit.best, 1
-        return *whole.settle(fit.best), 1
+        predictor, best = whole.settle(fit.best)
+        FitLog(self).stage(
+            "%d observations, 1 evaluation: criterion %.6g", len(whole.y), best.value
+        )
+        return predictor, best, 1
 
     def _latent(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         # The link was learnt on the variance of a noisy rank, so it is used on one.

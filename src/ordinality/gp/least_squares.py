@@ -52,6 +52,9 @@ from .posterior.inducing import (
     InducingPosterior,
     InducingPredictor,
     PriorGradient,
+    add_gram,
+    factorised,
+    variances,
 )
 from .posterior.observations import Predictor, factorise
 from .posterior.precision import mirrored
@@ -279,11 +282,19 @@ class _Regression:
         """From centred ranks and their weights."""
         own = noise2 + prior.residual
         tau, one = w / own, np.minimum(w, 1.0) / own
-        posterior = prior.given(tau)
-        e, v = posterior.mean(tau * t), prior.norms(posterior.factor)
+        M = len(prior.basis)
+        gram, shift = np.zeros((M, M), order="F"), np.zeros(M)
+        for rows, P in prior.parts():
+            add_gram(P, tau[rows], gram)
+            shift += (tau[rows] * t[rows]) @ P
+        posterior = InducingPosterior(prior, tau, *factorised(gram))
+        e, _ = lapack.dpotrs(posterior.factor, shift)
+        q, v = np.empty(len(t)), np.empty(len(t))
+        for rows, P in prior.parts():  # a second pass: P may not be kept between passes
+            q[rows], v[rows] = P @ e, variances(P, posterior.factor)
         # Less than that a copy's precision leaves by rounding alone.
         stay = np.maximum(1.0 - one * v, np.finfo(float).eps)
-        gap, left = (t - prior.see(e)) / stay, v / stay
+        gap, left = (t - q) / stay, v / stay
         return cls(prior, posterior, e, own, one, stay, gap, left, t - gap, left + own)
 
     @property

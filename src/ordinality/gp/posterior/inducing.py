@@ -50,6 +50,7 @@ __all__ = [
     "add_gram",
     "factorised",
     "greedy_points",
+    "variances",
 ]
 
 _BLOCK = 2**18  # entries of a block of P, 2 MB: a few fit in the cache
@@ -175,8 +176,7 @@ class Inducing:
         """Variances of what is seen, from the upper factor of the precision of e."""
         found = np.empty(len(self.X))
         for rows, P in self.parts():
-            half = blas.dtrsm(1.0, factor, P.T, trans_a=1)
-            found[rows] = np.einsum("ij,ij->j", half, half)
+            found[rows] = variances(P, factor)
         return found
 
     def forms(self, S: np.ndarray) -> np.ndarray:
@@ -471,6 +471,12 @@ def add_gram(P: np.ndarray, weight: np.ndarray, total: np.ndarray) -> None:
         part, w = (P, weight) if np.all(some) else (P[some], weight[some])
         scaled = np.sqrt(np.abs(w))[:, None] * part
         blas.dsyrk(sign, scaled.T, beta=1.0, c=total, overwrite_c=1)
+
+
+def variances(P: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Variances of ``P e``, from the upper factor of the precision of e."""
+    half = blas.dtrsm(1.0, factor, P.T, trans_a=1)
+    return np.einsum("ij,ij->j", half, half)
 
 
 def greedy_points(
