@@ -16,7 +16,7 @@ from ordinality.gp.least_squares import InducingLeastSquares, LeastSquares
 from ordinality.gp.likelihoods import Ordinal
 from ordinality.gp.optimise import maximise
 from ordinality.gp.posterior import inducing
-from ordinality.gp.posterior.inducing import Inducing
+from ordinality.gp.posterior.inducing import Basis, Inducing
 from ordinality.kernels import Linear, Matern, Precomputed
 from ordinality.kernels.stationary import Gaussian
 
@@ -270,6 +270,17 @@ def test_gradient_with_points_agrees_with_differences(
     numeric = numeric_gradient(problem, problem.theta)
     exact = problem.evaluate(problem.theta).gradient
     assert np.max(np.abs(exact - numeric)) < 1e-6 * (1.0 + np.max(np.abs(numeric)))
+
+
+def test_the_variance_given_to_close_points_moves_with_the_kernel():
+    problem = draw(9, 20.0 * Gaussian([1.5, 2.5]), n=60, noise=0.012, slope=5.0)
+    problem = sparse(problem, problem.X[:40])
+    assert Basis.of(problem.kernel, problem.Z).jitter > 0.0
+    numeric = numeric_gradient(problem, problem.theta, h=1e-3)
+    exact = problem.evaluate(problem.theta).gradient
+    # A condition of 1e8 leaves eight digits of a value near 1e2, divided by the step. With the
+    # jitter held the derivative in the variance would be wrong by 8.
+    np.testing.assert_allclose(exact, numeric, rtol=0, atol=2e-3)
 
 
 def test_moments_with_points_equal_predictions_without_the_row():

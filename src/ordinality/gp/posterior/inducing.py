@@ -74,6 +74,7 @@ class Basis:
     Z: np.ndarray  # (M, d)
     K: np.ndarray  # (M, M), K_uu
     lower: np.ndarray  # (M, M), L, in Fortran order
+    jitter: float = 0.0  # variance added at each point, a share of their mean prior variance
 
     @classmethod
     def of(cls, kernel: Kernel, Z: np.ndarray) -> Basis:
@@ -91,7 +92,7 @@ class Basis:
             raise FloatingPointError(
                 "the covariance of the inducing points cannot be factorised; use fewer points."
             )
-        return cls(kernel, Z, K, lower)
+        return cls(kernel, Z, K, lower, share)
 
     def __len__(self) -> int:
         return len(self.Z)
@@ -319,13 +320,17 @@ class PriorGradient:
         """Gradient in the kernel's theta."""
         prior, basis = self.prior, self.prior.basis
         kernel = basis.kernel
-        total = kernel.pullback(basis.Z, self._by_inducing(c), basis.K)
+        G = self._by_inducing(c)
+        total = kernel.pullback(basis.Z, G, basis.K)
+        if basis.jitter:  # it moves with the prior variances
+            each = basis.jitter * np.trace(G) / len(basis)
+            total += kernel.pullback_paired(basis.Z, basis.Z, np.full(len(basis), each))
         for rows, F in self._by_rows(c):
             total += kernel.pullback_between(prior.X[rows], basis.Z, F)
         return total + prior.pulled_variances(c)
 
     def by_points(self, c: np.ndarray) -> np.ndarray:
-        """Gradient in the inducing inputs, shape (M, d)."""
+        """Gradient in the inducing inputs, shape (M, d), any jitter held."""
         prior, basis = self.prior, self.prior.basis
         total = 2.0 * basis.kernel.slope(basis.Z, basis.Z, self._by_inducing(c))
         for rows, F in self._by_rows(c):
