@@ -77,6 +77,22 @@ def test_the_cost_of_a_study_is_that_of_its_folds_and_of_the_final_fit():
     assert cost.of_all(Size(100, 3, 3), 5) == pytest.approx(5 * (1 + 0.8) + (1 + 1.0))
 
 
+def test_a_cost_may_change_where_inducing_points_begin():
+    cost = Cost(0.0, 1e-6, 2, 0, 0, Cost(5.0, 1e-5, 1, 0, 0))
+    assert cost.of_fold(Size(2000, 4, 3)) == pytest.approx(4.0)
+    assert cost.of_fold(Size(100_000, 4, 3)) == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize("rows", [200, 20_000, 2_000_000])
+def test_nothing_cubic_is_tried_on_many_rows(rows):
+    tried, skipped = candidates(Size(rows, 8, 5), 5, budget=600.0)
+    assert tried
+    if rows >= 20_000:
+        names = {one.name for one in tried}
+        assert "gp" in names or rows > 20_000
+        assert rows == 20_000 or {one.name for one in skipped} >= {"svm", "gp"}
+
+
 def test_all_models_are_tried_on_a_small_table():
     tried, skipped = candidates(WINE, 10, budget=60.0)
     assert [entry.name for entry in tried] == ["gp", "linear", "plsor", "boost", "trees", "svm"]
