@@ -173,3 +173,14 @@ def test_ratings_that_were_learnt_beside_comparisons_come_back(path):
     fitted = PreferenceGP(X).fit(pairs, answers, ratings=(np.arange(30), y))
     persist.save(fitted, path)
     same(judged(fitted), judged(persist.load(path)))
+
+
+def test_a_function_of_numpy_whose_signature_was_read_can_be_saved(tmp_path):
+    import inspect
+
+    inspect.signature(np.arctan)  # NumPy then keeps it in the function itself
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = make_pipeline(FunctionTransformer(np.arctan), OrdinalGP(optimizer=None))
+    persist.save(model.fit(X, np.arange(40) % 2), tmp_path / "model.skops")
+    loaded = persist.load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))

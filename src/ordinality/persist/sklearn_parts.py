@@ -169,8 +169,8 @@ def _walk(value: Any, width: float) -> Iterator[tuple[str, Any, float]]:
             inside = [(name, entry) for entry in part]
         elif type(part) is np.ndarray:
             inside = [(name, entry) for entry in part.flat] if part.dtype.kind == "O" else []
-        elif isinstance(part, type) or type_name(part) is not None:
-            inside = []
+        elif isinstance(part, type | np.ufunc) or type_name(part) is not None:
+            inside = []  # a ufunc is stored by its name, and keeps a signature once it is asked
         else:
             inside = list(getattr(part, "__dict__", {}).items())
             columns = _width(part, dict(inside), columns)
