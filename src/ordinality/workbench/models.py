@@ -128,7 +128,7 @@ class Cost(NamedTuple):
 # Processor seconds on one core of a machine under load, without compilation. Measured for
 # 3 to 36 columns, 2 to 8 levels and 40 to 4000 rows (Gaussian processes and plsor to 1500) by
 # benchmarks/model_costs.py. The curve is within a factor of two of every measured fold (svm:
-# 2.7); larger tables are extrapolated. With inducing points: 3000 to 60,000 rows, on one thread;
+# 2.7); larger tables are extrapolated. With inducing points: 3000 to 60,000 rows, one thread;
 # within a factor of two from 12 columns on, and four times too much for three, whose smooth
 # functions need fewer points.
 COSTS = {
