@@ -17,16 +17,17 @@ Gaussian process approximations", for the change of points without the old rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from scipy.linalg import blas, lapack
 
 from .ep import evidence_terms
-from .likelihoods import Blurred, Jet, Likelihood
+from .likelihoods import Blurred, Jet, LearntLikelihood, Likelihood
 from .posterior.inducing import (
+    Adjoint,
     Basis,
     InducingPredictor,
     add_gram,
@@ -36,7 +37,20 @@ from .posterior.inducing import (
 from .posterior.precision import mirrored
 from .site_loop import Approximation
 
-__all__ = ["Belief", "Settled", "Stream", "Sums", "extended", "fold", "settle", "visit"]
+__all__ = [
+    "Belief",
+    "Settled",
+    "Slopes",
+    "Stream",
+    "Sums",
+    "evidence",
+    "extended",
+    "fold",
+    "settle",
+    "settle_by",
+    "slopes",
+    "visit",
+]
 
 _ROWS = 2**14  # of a block that is handed to a thread
 # A gap of 0.01 at the worst of 200,000 rows was one of 0.001 nats in EP's evidence, of which
@@ -224,10 +238,18 @@ class _Matched:
     gap: float
 
 
+def _tilted(s: _Seen) -> Jet:
+    """The likelihood integrated over the cavities, and its derivatives."""
+    power = np.minimum(s.weights, 1.0) if np.any(s.weights < 1.0) else None
+    return s.likelihood.log_expected(s.y, s.mu, s.lam, power)
+
+
 def _moments(s: _Seen) -> _Matched:
     """Expectation propagation: the moments of the tilted density."""
-    power = np.minimum(s.weights, 1.0) if np.any(s.weights < 1.0) else None
-    jet = s.likelihood.log_expected(s.y, s.mu, s.lam, power)
+    return _matched(s, _tilted(s))
+
+
+def _matched(s: _Seen, jet: Jet) -> _Matched:
     c, width2 = s.copies, np.square(s.likelihood.noise) + s.lam
     tau, alpha = s.tau / c, s.alpha / c
     by_mean = np.sqrt(width2) * np.abs(alpha - jet.d1)
@@ -281,28 +303,94 @@ def visit(
     ``sites`` (2, n), precision and shift of each row, which the belief holds already, are
     overwritten; moments of f without the row are put into ``cavities`` (2, n).
     """
-    basis, e = belief.basis, belief.mean
+    basis = belief.basis
     M = len(basis)
     sums = Sums(np.zeros((M, M), order="F"), np.zeros(M))
     for rows in basis.blocks(len(X)):
-        P, w = basis.whitened(X[rows]), weights[rows]
-        prior = basis.kernel.diag(X[rows])
-        left = np.maximum(prior - np.einsum("ij,ij->i", P, P), 0.0)
-        half = blas.dtrsm(1.0, belief.factor, P.T, trans_a=1)
-        var = np.einsum("ij,ij->j", half, half)
-        blurred = Blurred(likelihood.only(rows), left)
-        seen = _Seen.of(blurred, y[rows], w, P @ e, var, *sites[:, rows])
+        P, prior, left, seen = _block(
+            belief, likelihood.only(rows), X[rows], y[rows], weights[rows], sites[:, rows]
+        )
         new = _RULES[engine](seen)
         sites[:, rows] = new.tau, new.nu
         if cavities is not None:
             cavities[:, rows] = seen.mu, seen.lam + left
         sums.value += new.value
         sums.residual = max(sums.residual, new.gap)
-        sums.unexplained += float(w @ left)
-        sums.variance += float(w @ prior)
+        sums.unexplained += float(seen.weights @ left)
+        sums.variance += float(seen.weights @ prior)
         add_gram(P, new.tau, sums.gram)
         sums.shift += new.nu @ P
     return sums
+
+
+def _block(
+    belief: Belief, likelihood: Likelihood, X: np.ndarray, y: np.ndarray, weights: np.ndarray,
+    sites: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, _Seen]:  # fmt: skip
+    """P of a few rows, their prior variances, what is left of these, and what they see."""
+    P, prior = belief.basis.whitened(X), belief.basis.kernel.diag(X)
+    left = np.maximum(prior - np.einsum("ij,ij->i", P, P), 0.0)
+    half = blas.dtrsm(1.0, belief.factor, P.T, trans_a=1)
+    var = np.einsum("ij,ij->j", half, half)
+    blurred = Blurred(likelihood, left)
+    return P, prior, left, _Seen.of(blurred, y, weights, P @ belief.mean, var, *sites)
+
+
+@dataclass(eq=False)
+class Slopes:
+    """The parts of EP's evidence and of its gradient that are sums over rows."""
+
+    gram: np.ndarray  # (M, M), upper triangle, rows weighed by twice d/d residual variance
+    kernel: np.ndarray  # gradient in the kernel's theta, the points' own covariance held
+    likelihood: np.ndarray  # gradient in the likelihood's theta
+    value: float = 0.0
+    residual: float = 0.0
+
+    def add(self, other: Slopes) -> None:
+        """Add the sums of other rows."""
+        self.gram += other.gram
+        self.kernel += other.kernel
+        self.likelihood += other.likelihood
+        self.value += other.value
+        self.residual = max(self.residual, other.residual)
+
+
+def slopes(
+    belief: Belief, likelihood: LearntLikelihood, X: np.ndarray, y: np.ndarray,
+    weights: np.ndarray, sites: np.ndarray,
+) -> Slopes:  # fmt: skip
+    """What rows add to EP's evidence and its gradient, at sites that the belief holds."""
+    basis, kernel, M = belief.basis, belief.basis.kernel, len(belief.basis)
+    adjoint = Adjoint.of(belief.factor, belief.mean, np.zeros(M))
+    sums = Slopes(
+        np.zeros((M, M), order="F"), np.zeros(kernel.n_theta), np.zeros(len(likelihood.theta))
+    )
+    for rows in basis.blocks(len(X)):
+        P, _, _, s = _block(
+            belief, likelihood.only(rows), X[rows], y[rows], weights[rows], sites[:, rows]
+        )
+        jet = _tilted(s)
+        matched = _matched(s, jet)
+        c = s.copies * jet.by_variance()
+        F = adjoint.by_whitened(
+            s.tau[:, None] * P, (2.0 * c)[:, None] * P, s.alpha, np.zeros(len(c))
+        )
+        sums.kernel += kernel.pullback_between(X[rows], basis.Z, basis.by_rows(F))
+        sums.kernel += kernel.pullback_paired(X[rows], X[rows], c)
+        sums.likelihood += s.likelihood.pull(s.y, jet, s.copies)
+        sums.value += matched.value
+        sums.residual = max(sums.residual, matched.gap)
+        add_gram(P, 2.0 * c, sums.gram)
+    return sums
+
+
+def evidence(belief: Belief, sums: Slopes) -> tuple[float, np.ndarray]:
+    """EP's evidence and its gradient in theta, from the sums of all rows."""
+    basis = belief.basis
+    adjoint = Adjoint.of(belief.factor, belief.mean, np.zeros(len(basis)))
+    by_kernel = sums.kernel + basis.pullback(adjoint.inner(sums.gram))
+    value = sums.value - belief.half_log_det
+    return value, np.concatenate([by_kernel, sums.likelihood])
 
 
 def fold(
@@ -356,40 +444,58 @@ def settle(
     mapper: Callable[..., Iterable[Any]] = map,
     tell: Callable[[int, float], None] | None = None,
 ) -> tuple[Belief, Settled]:
-    """Visit all rows until their sites settle, starting from what a model of fewer believes.
-
-    ``tol`` bounds the gap of sites and matched moments that the next visit would find.
-    """
-    n, tol = len(y), _TOLERANCE[engine] if tol is None else tol
+    """Visit all rows until their sites settle, starting from what a model of fewer believes."""
+    n = len(y)
     sites, cavities = np.zeros((2, n)), np.empty((2, n))
     parts = [slice(first, min(first + _ROWS, n)) for first in range(0, n, _ROWS)]
-    last = np.inf
-    for count in range(1, max_visits + 1):
-        before = belief
 
-        def of_part(rows: slice, before: Belief = before) -> Sums:
+    def visit_all(belief: Belief) -> Sums:
+        def of_part(rows: slice) -> Sums:
             return visit(
-                before, likelihood.only(rows), X[rows], y[rows], weights[rows],
+                belief, likelihood.only(rows), X[rows], y[rows], weights[rows],
                 sites[:, rows], cavities[:, rows], engine,
             )  # fmt: skip
 
         first, *others = mapper(of_part, parts)
         for other in others:  # in the order of the rows: rounding does not depend on threads
             first.add(other)
-        belief = Belief(belief.basis, first.gram, first.shift)
-        value = first.value - before.half_log_det
+        return first
+
+    say = None if tell is None else partial(tell, n)
+    belief, done = settle_by(
+        visit_all, belief, engine=engine, tol=tol, max_visits=max_visits, tell=say
+    )
+    return belief, replace(done, cavity_mean=cavities[0], cavity_var=cavities[1])
+
+
+def settle_by(
+    visit_all: Callable[[Belief], Sums],
+    belief: Belief,
+    *,
+    engine: str = "ep",
+    tol: float | None = None,
+    max_visits: int = 20,
+    tell: Callable[[float], None] | None = None,
+) -> tuple[Belief, Settled]:
+    """Visit all rows, wherever they are, until their sites settle.
+
+    ``tol`` bounds the gap of sites and matched moments that the next visit would find.
+    """
+    tol = _TOLERANCE[engine] if tol is None else tol
+    last = np.inf
+    for count in range(1, max_visits + 1):
+        sums = visit_all(belief)
+        value = sums.value - belief.half_log_det
         if engine != "ep":
-            value -= 0.5 * float(before.mean @ before.mean)
+            value -= 0.5 * float(belief.mean @ belief.mean)
         if tell is not None:
-            tell(n, value)
+            tell(value)
+        belief = Belief(belief.basis, sums.gram, sums.shift)
         # A residual is that of the sites before the visit, and falls by at least as much again.
         # Sites of the first visit are not in the belief, so its residual says nothing.
-        ahead = first.residual * min(1.0, first.residual / last) if count > 1 else np.inf
-        last = first.residual
+        ahead = sums.residual * min(1.0, sums.residual / last) if count > 1 else np.inf
+        last = sums.residual
         if ahead < tol:
             break
-    done = Settled(
-        value, first.unexplained / first.variance, count, bool(ahead < tol), float(ahead),
-        *cavities,
-    )  # fmt: skip
-    return belief, done
+    share = sums.unexplained / sums.variance
+    return belief, Settled(value, share, count, bool(ahead < tol), float(ahead))

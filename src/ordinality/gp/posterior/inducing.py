@@ -39,6 +39,7 @@ from ..design import Combinations, Design
 from .precision import mirrored
 
 __all__ = [
+    "Adjoint",
     "Basis",
     "Inducing",
     "InducingCombinations",
@@ -101,6 +102,25 @@ class Basis:
         """Rows p of the inputs, shape (n, M)."""
         K = self.kernel(X, self.Z)
         return blas.dtrsm(1.0, self.lower, K.T, lower=1, overwrite_b=1).T
+
+    def by_rows(self, F: np.ndarray) -> np.ndarray:
+        """Derivatives in k(x, Z) of a block, (b, M), from those in whitened rows, (M, b)."""
+        return blas.dtrsm(1.0, self.lower, F, lower=1, trans_a=1, overwrite_b=1).T
+
+    def by_covariance(self, inner: np.ndarray) -> np.ndarray:
+        """Derivatives in K_uu, symmetric, from the sum of ``p_i F_i'`` over all rows."""
+        half = blas.dtrsm(-0.5, self.lower, np.asfortranarray(inner), lower=1, trans_a=1)
+        whole = blas.dtrsm(1.0, self.lower, half, side=1, lower=1, overwrite_b=1)
+        return 0.5 * (whole + whole.T)
+
+    def pullback(self, inner: np.ndarray) -> np.ndarray:
+        """Gradient in the kernel's theta through K_uu."""
+        G = self.by_covariance(inner)
+        total = self.kernel.pullback(self.Z, G, self.K)
+        if self.jitter:  # it moves with the prior variances
+            each = self.jitter * np.trace(G) / len(self)
+            total += self.kernel.pullback_paired(self.Z, self.Z, np.full(len(self), each))
+        return total
 
     def blocks(self, n: int) -> Iterator[slice]:
         """Slices of n rows whose P fits in the cache."""
@@ -319,36 +339,18 @@ class PriorGradient:
     def pullback(self, c: np.ndarray) -> np.ndarray:
         """Gradient in the kernel's theta."""
         prior, basis = self.prior, self.prior.basis
-        kernel = basis.kernel
-        G = self._by_inducing(c)
-        total = kernel.pullback(basis.Z, G, basis.K)
-        if basis.jitter:  # it moves with the prior variances
-            each = basis.jitter * np.trace(G) / len(basis)
-            total += kernel.pullback_paired(basis.Z, basis.Z, np.full(len(basis), each))
-        for rows, F in self._by_rows(c):
-            total += kernel.pullback_between(prior.X[rows], basis.Z, F)
+        total = basis.pullback(self.inner(c))
+        for rows, F in self.by_whitened(c):
+            total += basis.kernel.pullback_between(prior.X[rows], basis.Z, basis.by_rows(F))
         return total + prior.pulled_variances(c)
 
     def by_points(self, c: np.ndarray) -> np.ndarray:
         """Gradient in the inducing inputs, shape (M, d), any jitter held."""
         prior, basis = self.prior, self.prior.basis
-        total = 2.0 * basis.kernel.slope(basis.Z, basis.Z, self._by_inducing(c))
-        for rows, F in self._by_rows(c):
-            total += basis.kernel.slope(prior.X[rows], basis.Z, F)
-        return total
-
-    def _by_rows(self, c: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Blocks of rows with the derivatives in their covariances with the points."""
-        lower = self.prior.basis.lower
+        total = 2.0 * basis.kernel.slope(basis.Z, basis.Z, basis.by_covariance(self.inner(c)))
         for rows, F in self.by_whitened(c):
-            yield rows, blas.dtrsm(1.0, lower, F, lower=1, trans_a=1, overwrite_b=1).T
-
-    def _by_inducing(self, c: np.ndarray) -> np.ndarray:
-        """Derivatives in the covariance of the inducing values, (M, M), symmetric."""
-        lower, inner = self.prior.basis.lower, np.asfortranarray(self.inner(c))
-        half = blas.dtrsm(-0.5, lower, inner, lower=1, trans_a=1)
-        whole = blas.dtrsm(1.0, lower, half, side=1, lower=1, overwrite_b=1)
-        return 0.5 * (whole + whole.T)
+            total += basis.kernel.slope(prior.X[rows], basis.Z, basis.by_rows(F))
+        return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -364,26 +366,52 @@ class InducingGradient(PriorGradient):
         return self.posterior.prior
 
     @cached_property
-    def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """``e``, ``e_w`` and the upper triangle of the inverse of B."""
+    def _adjoint(self) -> Adjoint:
         prior = self.posterior.prior
-        inverse, _ = lapack.dpotri(self.posterior.factor)
-        return prior.pull(self.alpha), prior.pull(self.implicit), inverse
+        means = prior.pull(self.alpha), prior.pull(self.implicit)
+        return Adjoint.of(self.posterior.factor, *means)
 
     def by_whitened(self, c: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        prior, (e, e_w, inverse) = self.prior, self._parts
+        prior = self.prior
         alpha, implicit = prior.gather(self.alpha), prior.gather(self.implicit)
-        both = alpha + implicit
         for rows, (one, two) in prior.weighed(self.posterior.tau, 2.0 * c):
-            F = blas.dsymm(-1.0, inverse, one.T, beta=-1.0, c=two.T, overwrite_c=1)
-            F += np.outer(e, both[rows])
-            if self.implicit.any():
-                F += np.outer(e_w, alpha[rows])
-            yield rows, F
+            yield rows, self._adjoint.by_whitened(one, two, alpha[rows], implicit[rows])
 
     def inner(self, c: np.ndarray) -> np.ndarray:
-        e, e_w, inverse = self._parts
-        inner = mirrored(inverse - self.prior.gram(2.0 * c))
+        return self._adjoint.inner(self.prior.gram(2.0 * c))
+
+
+@dataclass(frozen=True, eq=False)
+class Adjoint:
+    """The two formulas of the evidence's gradient: for a block of rows, and for the points.
+
+    ``tau P`` and ``2 c P`` stand for ``A' diag(w) A P`` of the rows of a block.
+    """
+
+    mean: np.ndarray  # (M,), e
+    implicit: np.ndarray  # (M,), e_w
+    inverse: np.ndarray  # (M, M), upper triangle of the inverse of B
+
+    @classmethod
+    def of(cls, factor: np.ndarray, mean: np.ndarray, implicit: np.ndarray) -> Adjoint:
+        """From the upper factor of B."""
+        inverse, _ = lapack.dpotri(factor)
+        return cls(mean, implicit, inverse)
+
+    def by_whitened(
+        self, tau_P: np.ndarray, two_c_P: np.ndarray, alpha: np.ndarray, implicit: np.ndarray
+    ) -> np.ndarray:
+        """Derivatives in the whitened rows of a block, (M, b); overwrites ``two_c_P``."""
+        F = blas.dsymm(-1.0, self.inverse, tau_P.T, beta=-1.0, c=two_c_P.T, overwrite_c=1)
+        F += np.outer(self.mean, alpha + implicit)
+        if self.implicit.any():
+            F += np.outer(self.implicit, alpha)
+        return F
+
+    def inner(self, gram: np.ndarray) -> np.ndarray:
+        """Sum of ``p_i F_i'`` over all rows, from their gram weighed by 2 c."""
+        e, e_w = self.mean, self.implicit
+        inner = mirrored(self.inverse - gram)
         inner += np.outer(e, e) + np.outer(e, e_w) + np.outer(e_w, e)
         inner[np.diag_indices_from(inner)] -= 1.0
         return inner
