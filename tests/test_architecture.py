@@ -25,6 +25,7 @@ LAYERS = [
     "metrics",
     "kernels",
     "gp boosting svm",
+    "distributed",
     "estimators",
     "elicitation datasets tables persist display",
     "workbench",
@@ -43,6 +44,7 @@ BELOW_THE_LINE = {
     "gp",
     "boosting",
     "svm",
+    "distributed",
 }
 EXEMPT = {SRC / "kernels" / "foreign.py"}
 
@@ -51,6 +53,8 @@ HOMES = {
     "polars": {"tables"},
     "matplotlib": {"display"},
     "jinja2": {"workbench"},
+    "dask": {"distributed"},
+    "distributed": {"distributed"},
     "skops": {"persist"},
     "click": {"cli"},
     "rich": {"cli"},
@@ -208,7 +212,7 @@ def loaded_by(code):
 
 HEAVY = {
     *("numpy", "scipy", "sklearn", "numba", "narwhals", "polars", "pandas", "matplotlib"),
-    *("skops", "jinja2", "rich"),
+    *("skops", "jinja2", "rich", "dask", "distributed"),
 }
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from ordinality import (
         datasets,
         display,
+        distributed,
         elicitation,
         kernels,
         levels,
@@ -58,6 +59,7 @@ __all__ = [
     "__version__",
     "datasets",
     "display",
+    "distributed",
     "elicitation",
     "kernels",
     "levels",
@@ -73,6 +75,7 @@ __all__ = [
 _MODULES = {
     "datasets",
     "display",
+    "distributed",
     "elicitation",
     "kernels",
     "levels",

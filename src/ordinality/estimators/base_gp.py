@@ -7,7 +7,7 @@ predicts ordered labels with a latent function.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Self, cast
 
@@ -43,6 +43,7 @@ __all__ = [
     "Learner",
     "inducing_points",
     "n_distinct",
+    "sample_size",
     "warn_unexplained",
 ]
 
@@ -133,11 +134,17 @@ class Learner:
         return Fit(problem, found, 1, ((n, 1),), True)
 
     def _learn_inducing(
-        self, problem: InducingPoints, coarse_to_fine: bool, held: bool = False
+        self,
+        problem: InducingPoints,
+        coarse_to_fine: bool,
+        held: bool = False,
+        elsewhere: tuple[int, Callable[..., tuple[Belief, Settled]]] | None = None,
     ) -> Fit[Any]:
         """Learn theta on some of the rows, then the inducing values on all of them.
 
-        Keeps ``predictor_``. The fit holds all rows.
+        Keeps ``predictor_``. The fit holds all rows. If all rows are ``elsewhere``, that says
+        how many there are and how they settle from a belief and a likelihood; the problem is a
+        sample of them, and the fit holds none.
         """
         rng, whole = self._generator(), cast(Any, problem)
         part, n = whole, len(whole.y)
@@ -147,23 +154,34 @@ class Learner:
         if n > SEARCHED:
             part = part.on_rows(np.sort(stratified_order(whole.y, rng)[:SEARCHED]))
         fit = self._held(part) if held else self._learn(part, coarse_to_fine)
-        whole = replace(whole, Z=fit.problem.Z)
+        whole = replace(whole, Z=fit.problem.Z, pool=None)
         with one_pool(n):
-            self.predictor_, best, visits = self._settle(fit, whole)
+            self.predictor_, best, visits = self._settle(fit, whole, elsewhere)
+        if elsewhere is not None:
+            n, whole = elsewhere[0], whole.on_rows(slice(0))
         path = fit.path if len(part.y) == n else (*fit.path, (n, visits))
         return replace(fit, problem=whole, best=best, path=path)
 
-    def _settle(self, fit: Fit[Any], whole: Any) -> tuple[InducingPredictor, Any, int]:
+    def _settle(
+        self,
+        fit: Fit[Any],
+        whole: Any,
+        elsewhere: tuple[int, Callable[..., tuple[Belief, Settled]]] | None = None,
+    ) -> tuple[InducingPredictor, Any, int]:
         """The posterior given all rows, with a `Settled` for an approximation, and visits."""
         theta, a = fit.best.theta, fit.best.approximation
         prior, _ = fit.problem.prior_at(theta)
         belief = Belief(prior.basis, prior.gram(a.tau), prior.pull(a.nu))
-        if len(fit.problem.y) < (n := len(whole.y)):
+        n = len(whole.y) if elsewhere is None else elsewhere[0]
+        if len(fit.problem.y) < n:
             tell = SearchLog(log, n) if (log := FitLog(self)).wanted else None
-            belief, done = settle(
-                belief, fit.likelihood, whole.X, whole.y, whole.weights,
-                engine=self.inference, tell=tell,
-            )  # fmt: skip
+            if elsewhere is not None:
+                belief, done = elsewhere[1](belief, fit.likelihood, tell)
+            else:
+                belief, done = settle(
+                    belief, fit.likelihood, whole.X, whole.y, whole.weights,
+                    engine=self.inference, tell=tell,
+                )  # fmt: skip
             if tell is not None:
                 tell.end()
         else:
@@ -183,7 +201,8 @@ class Learner:
         if not len(fit.problem.y):
             raise ValueError(
                 "the rows that this model was learnt from are not kept in a file or a copy of "
-                "a model with inducing points; fit again to evaluate other parameters."
+                "a model with inducing points, nor after a fit to Dask collections; fit again "
+                "to evaluate other parameters, or use ordinality.distributed.log_evidence."
             )
         with one_pool(len(fit.problem.y)):
             found = replace(fit.problem, prior=None, **changes).evaluate(theta)
@@ -216,7 +235,7 @@ class Learner:
     def _warn_of_engine(self, inference: str, tol: float, stacklevel: int = 5) -> None:
         a, weights = self.fit_.best.approximation, self.fit_.problem.weights
         advice = "Raise max_iter or tol, or try inference='laplace'."
-        if np.max(weights) > _HEAVY:
+        if np.max(weights, initial=0.0) > _HEAVY:
             advice = (
                 f"Sample weights reach {np.max(weights):.1e}, which leaves too few digits for "
                 f"the other rows: divide the weights by their mean ({np.mean(weights):.2g}), "
@@ -259,7 +278,8 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         X : array-like of shape (n, d)
             Numbers; NaN only with a kernel that takes missing entries. `OrdinalGP` takes an
             iterator of blocks too, each ``(X, y)`` or ``(X, y, sample_weight)``, for rows that
-            do not fit in memory: each is handed to its `partial_fit`.
+            do not fit in memory: each is handed to its `partial_fit`. It takes Dask arrays and
+            data frames, see `ordinality.distributed`.
         y : array-like of shape (n,)
             Labels: integers, strings, booleans, an ordered Categorical or Enum. None with an
             iterator.
@@ -275,6 +295,8 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         self.__dict__.pop("_stream", None)  # of an earlier `partial_fit`
         if isinstance(X, Iterator):
             return self._fit_blocks(X, y, sample_weight)
+        if type(X).__module__.startswith("dask."):
+            return self._fit_partitions(X, y, sample_weight)
         inputs = self._inputs()
         X, checked = validate_data(
             self, X, y, dtype=np.float64, ensure_all_finite=_finite(inputs), y_numeric=False
@@ -375,6 +397,11 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
 
     def _check_parameters(self) -> None:
         raise NotImplementedError
+
+    def _fit_partitions(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Fit to Dask collections: fetch them, as all rows are needed in one place."""
+        given = (v.compute() if hasattr(v, "compute") else v for v in (X, y, sample_weight))
+        return self.fit(*given)
 
     def _fit_blocks(self, blocks: Iterator[Any], y: Any, sample_weight: Any) -> Self:
         """Fit to an iterator of blocks."""
@@ -488,6 +515,12 @@ def _is_rectangular(kernel: Kernel, X: np.ndarray) -> bool:
     except NotImplementedError:
         return False
     return True
+
+
+def sample_size(choice: Any = 0) -> int:
+    """Rows from which theta is learnt and the chosen number of inducing points taken."""
+    points = choice if isinstance(choice, int | np.integer) else POINTS
+    return max(SEARCHED, _PER_POINT * int(points))
 
 
 def warn_unexplained(share: float, count: int, stacklevel: int) -> None:

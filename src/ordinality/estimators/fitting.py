@@ -199,8 +199,13 @@ class Scaling:
         unit = np.where(reach > 0, reach, 1.0)  # squares of 1e200 overflow
         squares = ((X - centre) / unit) ** 2
         spread = unit * np.sqrt(np.average(squares, axis=0, weights=weights))
+        return cls.by_moments(centre, spread, len(X))
+
+    @classmethod
+    def by_moments(cls, centre: np.ndarray, spread: np.ndarray, n: int) -> Scaling:
+        """From means and standard deviations of n rows."""
         # Below this a column is constant up to the rounding of its mean.
-        floor = 10 * np.finfo(float).eps * np.abs(centre) * np.sqrt(len(X))
+        floor = 10 * np.finfo(float).eps * np.abs(centre) * np.sqrt(n)
         return cls(centre, np.where(spread > floor, spread, 1.0))
 
     @classmethod

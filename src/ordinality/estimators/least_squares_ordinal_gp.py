@@ -245,7 +245,9 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
         self.converged_ = fit.converged
         return fit.best.mean, fit.best.var
 
-    def _settle(self, fit: Fit[Any], whole: Any) -> tuple[InducingPredictor, Any, int]:
+    def _settle(
+        self, fit: Fit[Any], whole: Any, elsewhere: Any = None
+    ) -> tuple[InducingPredictor, Any, int]:
         if len(fit.problem.y) == len(whole.y):
             return whole.predictor(fit.best.theta), fit.best, 1
         predictor, best = whole.settle(fit.best)

@@ -141,7 +141,8 @@ class OrdinalGP(GaussianProcessClassifier):
     length_scale_ : ndarray of shape (d,)
         The same as a distance in the units of each feature.
     loo_proba_ : ndarray of shape (n, K)
-        Probabilities of the levels (in order) of every training row, given all the others.
+        Probabilities of the levels (in order) of every training row, given all the others. Not
+        there after a fit to Dask collections of more than 4000 rows.
     converged_ : bool
         Whether the engine and the search met their tolerances.
     n_iter_ : int
@@ -451,6 +452,12 @@ class OrdinalGP(GaussianProcessClassifier):
             given = None
         points = inducing_points(given, Z, kernel, self._scaling)
         return objective if points is None else InducingObjective(**vars(objective), **points)
+
+    def _fit_partitions(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        from .partitioned import fit_partitions
+
+        fit_partitions(self, X, y, sample_weight)
+        return self
 
     def _keep(self, fit: Fit[Objective]) -> tuple[np.ndarray, np.ndarray]:
         self._keep_latent(fit)
