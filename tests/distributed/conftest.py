@@ -1,6 +1,8 @@
 """A cluster of two processes on this machine, and rows of a smooth function."""
 
+import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,10 +19,14 @@ collect_ignore_glob = [] if find_spec("distributed") else ["test_*.py"]
 def cluster():
     from distributed import LocalCluster
 
+    # Workers import the functions of these tests, and take the path from this process.
+    root = str(Path(__file__).parents[2])
+    sys.path.insert(0, root)
     with LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     ) as started:
         yield started
+    sys.path.remove(root)
 
 
 @pytest.fixture
