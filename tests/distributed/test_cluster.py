@@ -1,6 +1,8 @@
 """Clusters that are not there, go away, or have other versions."""
 
 import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -77,3 +79,16 @@ def test_an_error_of_a_loader_is_shown_as_it_is(problem, client):
     parts = PartitionedRows.from_loaders([(np.load, "no/such/file.npy")])
     with pytest.raises(FileNotFoundError, match="no/such/file"):
         log_evidence(parts, *problem.parameters)
+
+
+def test_work_without_a_client_leaves_the_settings_of_dask_alone():
+    code = """
+import dask, dask.array as da
+from ordinality.distributed import PartitionedRows
+X = da.zeros((10, 2), chunks=(5, 2))
+PartitionedRows.from_collections(X, X[:, 0].astype(int)).persist()
+import distributed
+print(dask.config.get("distributed.comm.timeouts.connect"))
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert found.stdout.strip(), found.stderr

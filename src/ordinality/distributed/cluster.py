@@ -113,8 +113,9 @@ def persisted(tasks: list[Any], client: Any) -> list[Any]:
     """The same tasks, started; results stay where they are computed."""
     dask = dask_module()
     # Beliefs travel inside the graph, so that the scheduler can send them again to a new
-    # worker. Dask would warn of 10 MB, which 1600 points reach.
-    quiet = {"distributed.admin.large-graph-warning-threshold": "1GB"}
+    # worker. Dask would warn of 10 MB, which 1600 points reach. Not without a client: were
+    # `distributed` imported meanwhile, its settings would be lost with this one.
+    quiet = {"distributed.admin.large-graph-warning-threshold": "1GB"} if client else {}
     with _plain_errors(client), _one_thread(), dask.config.set(quiet):
         return list(dask.persist(*tasks))
 
