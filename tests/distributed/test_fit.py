@@ -150,7 +150,8 @@ def test_a_failed_fit_leaves_the_model_as_it_was(table, here):
 def test_a_fit_to_arrays_does_not_need_dask(table, monkeypatch):
     for name in ("dask", "distributed"):
         monkeypatch.setitem(sys.modules, name, None)
-    OrdinalGP(inducing=20, **FIXED).fit(table.X, table.y)
+    model = OrdinalGP(inducing=20, **FIXED).fit(table.X, table.y)
+    assert model.inducing_points_.shape == (20, table.X.shape[1])
 
 
 def test_the_estimator_and_the_room_do_not_load_dask():
