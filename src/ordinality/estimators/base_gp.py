@@ -185,7 +185,7 @@ class Learner:
             if tell is not None:
                 tell.end()
         else:
-            done = Settled.of(a, whole.weights, prior.explained, prior.residual)
+            done = Settled.of(a, prior.unexplained(whole.weights), prior.residual)
         prior_value = 0.0 if whole.prior is None else whole.prior.value(theta)
         best = replace(
             fit.best, approximation=done, criterion=done.log_evidence,
@@ -305,7 +305,7 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         kept = np.flatnonzero(weights > 0)
         ranks = self._learn_levels(rows_of(y, checked, kept), checked)
         d = X.shape[1]
-        kernel = self._default_kernel(d) if self.kernel is None else translate(self.kernel, d)
+        kernel = self._start_kernel(d)
         if inputs == "gram":
             kernel = kernel.prepared(X)  # refuses what is not square before rows are dropped
         Z = X[np.ix_(kept, kept)] if inputs == "gram" else X[kept]
@@ -316,7 +316,6 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         scaled = self.standardize and inputs == "features"
         self._scaling = Scaling.of(Z, weights[kept]) if scaled else Scaling.none(d)
         Z = Z if inputs == "gram" else self._scaling(Z)
-        kernel.check(Z.shape[1])
         weights = weights[kept] * self._class_factors(ranks, weights[kept])[ranks]
         objective = self._objective(Z, ranks, weights, kernel.prepared(Z))
         if isinstance(objective, InducingPoints):
@@ -411,6 +410,12 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
 
     def _default_kernel(self, d: int) -> Kernel:
         raise NotImplementedError
+
+    def _start_kernel(self, d: int) -> Kernel:
+        """The kernel of rows of ``d`` features where learning starts."""
+        kernel = self._default_kernel(d) if self.kernel is None else translate(self.kernel, d)
+        kernel.check(d)
+        return kernel
 
     def _objective(
         self, Z: np.ndarray, ranks: np.ndarray, weights: np.ndarray, kernel: Kernel

@@ -16,11 +16,10 @@ from ..gp.criteria import CRITERIA, ENGINES, InducingObjective, Objective
 from ..gp.laplace import excess
 from ..gp.likelihoods import Ordinal
 from ..gp.optimise import Fit
-from ..gp.posterior.inducing import Basis
+from ..gp.posterior.inducing import Basis, greedy_points
 from ..gp.posterior.observations import Predictor
 from ..gp.stream import Belief, Stream, extended, fold
 from ..kernels.base import Kernel
-from ..kernels.foreign import translate
 from ..kernels.stationary import Gaussian
 from .base_gp import (
     MUCH,
@@ -323,10 +322,7 @@ class OrdinalGP(GaussianProcessClassifier):
         d = X.shape[1]
         if learn:
             self._scaling = Scaling.of(X, weights) if self.standardize else Scaling.none(d)
-            kernel = (
-                self._default_kernel(d) if self.kernel is None else translate(self.kernel, d)
-            )
-            kernel.check(d)
+            kernel = self._start_kernel(d)
         else:
             kernel = self.kernel_
         Z = self._scaling(X)
@@ -365,11 +361,7 @@ class OrdinalGP(GaussianProcessClassifier):
             a, log_evidence=a.log_evidence + sums.value, unexplained=unexplained,
             cavity_mean=None, cavity_var=None,
         )  # fmt: skip
-        none = slice(0)
-        problem = replace(
-            problem, Z=belief.basis.Z, X=problem.X[none], y=problem.y[none],
-            weights=problem.weights[none],
-        )  # fmt: skip
+        problem = replace(problem.on_rows(slice(0)), Z=belief.basis.Z)
         self.predictor_ = belief.predictor()
         best = replace(fit.best, approximation=done)
         self._keep(replace(fit, problem=problem, best=best, path=(*fit.path[:-1], (n, 1))))
@@ -378,9 +370,8 @@ class OrdinalGP(GaussianProcessClassifier):
         self, belief: Belief, Z: np.ndarray, weights: np.ndarray, count: int
     ) -> Belief:
         """The belief with points where rows are new to it."""
-        prior, P = self.kernel_.diag(Z), belief.basis.whitened(Z)
-        left = np.maximum(prior - np.einsum("ij,ij->i", P, P), 0.0)
-        share = float(weights @ left / (weights @ prior))
+        _, left = greedy_points(self.kernel_, Z, 0, given=belief.basis)
+        share = float(weights @ left / (weights @ self.kernel_.diag(Z)))
         if len(belief.basis) < count or share > max(_NEW, 2.0 * self.unexplained_):
             return extended(belief, Z, count, _NEW)
         return belief

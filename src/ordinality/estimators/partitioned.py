@@ -18,7 +18,6 @@ from ..distributed.passes import Visits
 from ..gp.criteria import InducingObjective
 from ..gp.likelihoods import LearntLikelihood
 from ..gp.stream import Belief, Settled
-from ..kernels.foreign import translate
 from .base_gp import sample_size
 from .fitting import FitLog, Scaling, canonical_order
 
@@ -99,8 +98,7 @@ def _sample_problem(
     order = canonical_order(Z, y, weights)
     Z, y, weights = Z[order], y[order], weights[order]
     d = Z.shape[1]
-    kernel = model._default_kernel(d) if model.kernel is None else translate(model.kernel, d)
-    kernel.check(d)
+    kernel = model._start_kernel(d)
     problem = model._objective(Z, y, weights, kernel.prepared(Z))
     if not isinstance(problem, InducingObjective):
         raise ValueError(

@@ -160,7 +160,7 @@ def swept_belief(held: HeldModel, basis: Basis, block: int) -> Belief:
     for start in range(0, len(held.y), block):
         X, y = held.X[start : start + block], held.y[start : start + block]
         said = visit(belief, held.likelihood, X, y, np.ones(len(y)), np.zeros((2, len(y))))
-        belief = Belief(basis, belief.gram + said.gram, belief.shift + said.shift)
+        belief = belief.plus(said)
     return belief
 
 

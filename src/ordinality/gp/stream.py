@@ -188,13 +188,10 @@ class Settled:
     cavity_var: np.ndarray | None = None
 
     @classmethod
-    def of(
-        cls, a: Approximation, weights: np.ndarray, explained: np.ndarray, left: np.ndarray
-    ) -> Settled:
-        """From an engine's answer, and the prior variances that points explain and leave."""
-        share = float(weights @ left / (weights @ (explained + left)))
+    def of(cls, a: Approximation, unexplained: float, left: np.ndarray) -> Settled:
+        """From an engine's answer, and the prior variances that points leave."""
         return cls(
-            a.log_evidence, share, a.n_iter, a.converged, a.residual,
+            a.log_evidence, unexplained, a.n_iter, a.converged, a.residual,
             a.cavity_mean, a.cavity_var + left,
         )  # fmt: skip
 
