@@ -27,6 +27,7 @@ LAYERS = [
     "gp boosting svm",
     "distributed",
     "estimators",
+    "inspect",
     "elicitation datasets tables persist display",
     "workbench",
     "experiments",

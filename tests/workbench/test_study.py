@@ -6,10 +6,9 @@ import pytest
 
 import ordinality
 from ordinality import persist
+from ordinality.inspect import Effect, effects
 from ordinality.tables import Table, TableError
 from ordinality.workbench import (
-    Effect,
-    effects,
     evaluation,
     labelled_rows,
     model,

@@ -43,7 +43,7 @@ def explain(model: str, table: str | None, seed: int, as_json: bool) -> None:
             f"{model} was saved without the effects of its columns; give a table as well: "
             f"ordinality explain {model} TABLE"
         )
-    from ordinality.workbench import Effect
+    from ordinality.inspect import Effect
     from ordinality.workbench.study import threshold_sentences
 
     levels = [str(level) for level in about.get("levels") or ()]
@@ -58,7 +58,7 @@ def explain(model: str, table: str | None, seed: int, as_json: bool) -> None:
 def _computed(model: str, table: str, seed: int) -> list[dict[str, Any]]:
     """The effects on a table, as the model file has those on the training rows."""
     from ordinality import tables
-    from ordinality.workbench import effects
+    from ordinality.inspect import effects
 
     from .model_input import load
 

@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from ordinality import metrics
+from ordinality.inspect.model_inputs import levels_of, model_with, transformed
 from ordinality.levels import order_of
 
-from .model_inputs import levels_of, model_with, transformed
 from .palette import BAD, BLACK, GOOD, NEUTRAL, OTHER, Display, axes, plain, tidy
 
 __all__ = ["MarginDisplay", "StagesDisplay"]

@@ -12,9 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ordinality.levels import Order
-
-from .model_inputs import (
+from ordinality.inspect.model_inputs import (
     column,
     column_number,
     final,
@@ -27,6 +25,8 @@ from .model_inputs import (
     transformed,
     typical,
 )
+from ordinality.levels import Order
+
 from .palette import (
     BLACK,
     GOOD,

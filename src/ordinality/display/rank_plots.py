@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from .model_inputs import final, model_with, names_out
+from ordinality.inspect.model_inputs import final, model_with, names_out
+
 from .palette import BLACK, GOOD, NEUTRAL, Display, axes, plain, tidy
 
 __all__ = ["CriticalDifferenceDisplay", "RelevanceDisplay", "UtilityDisplay"]

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from ordinality.inspect.model_inputs import final, level_proba, levels_of
 from ordinality.levels import order_of
 from ordinality.metrics import (
     Reliability,
@@ -16,7 +17,6 @@ from ordinality.metrics import (
     score_decomposition,
 )
 
-from .model_inputs import final, level_proba, levels_of
 from .palette import (
     BAD,
     GOOD,

@@ -1,13 +1,11 @@
 """Ordinal regression of a table, from reading it to a report.
 
 `study` does it all. `Problem` is a table with ordered labels; `assess` cross-validates the
-models of `MODELS` and the `baselines`; `choose` selects one and gives the reason; `effects`
-shows what it makes of the columns.
+models of `MODELS` and the `baselines`; `choose` selects one and gives the reason.
 """
 
 from .assess import SCORES, Assessment, Choice, assess, choose
 from .evaluate import Evaluation, evaluation, labelled_rows
-from .inspect import Effect, effects
 from .models import BASELINES, MODELS, Model, Skipped, baselines, model
 from .problem import NoOrderError, Problem, folds, problem_of
 from .study import Study, study, study_of
@@ -18,7 +16,6 @@ __all__ = [
     "SCORES",
     "Assessment",
     "Choice",
-    "Effect",
     "Evaluation",
     "Model",
     "NoOrderError",
@@ -28,7 +25,6 @@ __all__ = [
     "assess",
     "baselines",
     "choose",
-    "effects",
     "evaluation",
     "folds",
     "labelled_rows",

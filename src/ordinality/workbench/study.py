@@ -20,9 +20,9 @@ from sklearn.pipeline import Pipeline
 from ordinality import persist, tables
 from ordinality._files import put
 from ordinality.estimators.calibration import calibrate_from_folds, needs_link
+from ordinality.inspect import Effect, effects
 
 from .assess import Assessment, Choice, against_baselines, assess, choose
-from .inspect import Effect, effects
 from .models import BASELINES, MODELS, Skipped, baselines, candidates, model
 from .problem import Problem, Split, build_pipeline, folds, level_scores, problem_of
 from .study_report import html_report

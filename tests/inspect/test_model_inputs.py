@@ -9,8 +9,8 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from ordinality.display import model_inputs
 from ordinality.estimators import OrdinalGP
+from ordinality.inspect import model_inputs
 
 COLUMNS = {
     "age": [30, 40, 20, 60],

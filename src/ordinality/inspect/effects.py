@@ -13,9 +13,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from ordinality.display.model_inputs import column, partial_dependence, with_column
-
-from .problem import level_proba
+from .model_inputs import column, level_proba, partial_dependence, with_column
 
 __all__ = ["Effect", "effects"]
 
@@ -46,7 +44,7 @@ class Effect:
     Examples
     --------
     >>> import numpy as np
-    >>> from ordinality.workbench import Effect
+    >>> from ordinality.inspect import Effect
     >>> proba = np.array([[0.7, 0.3], [0.25, 0.75]])
     >>> effect = Effect("temp", ("cold", "warm"), proba, proba[1] - proba[0], ("cold", "warm"))
     >>> round(effect.strength, 2)
@@ -143,7 +141,8 @@ def effects(
     Examples
     --------
     >>> import numpy as np, polars
-    >>> from ordinality.workbench import effects, study
+    >>> from ordinality.inspect import effects
+    >>> from ordinality.workbench import study
     >>> dose = np.linspace(0, 4, 40)
     >>> frame = polars.DataFrame({"dose": dose, "effect": np.digitize(dose, [1.5, 2.8])})
     >>> found = study(frame, "effect", model="linear")
