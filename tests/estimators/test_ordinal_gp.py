@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from ordinality import OrdinalGP, metrics
+from ordinality import LeastSquaresOrdinalGP, OrdinalGP, metrics
 from ordinality.gp.criteria import ENGINES
 from ordinality.gp.hyperpriors import WEAK
 from ordinality.kernels import Gaussian, Linear
@@ -391,3 +391,46 @@ def test_engines_learn_models_that_predict_alike(kernel, link):
         scores.append(metrics.log_score(truth, model.predict_level_proba(new)))
     # Seen: at most 0.012 between engines. The links are two models, 0.04 apart here.
     assert np.ptp(scores) < 0.02
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        OrdinalGP(optimizer=None),
+        OrdinalGP(optimizer=None, link="logit"),
+        OrdinalGP(optimizer=None, inducing=20),
+        LeastSquaresOrdinalGP(optimizer=None),
+    ],
+    ids=["exact", "logit", "inducing", "least squares"],
+)
+def test_draws_of_probabilities_average_to_the_predicted_ones(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    model.fit(X, np.digitize(X[:, 0] + 0.3 * rng.normal(size=60), [-0.5, 0.5]))
+    Z = np.vstack([X[:8], X[:1], 3 * X[:2]])
+    draws = model.sample_level_proba(Z, 4000)
+    assert draws.shape == (4000, 11, 3)
+    np.testing.assert_array_equal(draws[:, 0], draws[:, 8])  # the same row, the same function
+    # Probabilities spread by less than one half: five standard errors of 4000 draws.
+    np.testing.assert_allclose(draws.mean(axis=0), model.predict_level_proba(Z), atol=0.04)
+
+
+def test_draws_of_probabilities_spread_as_the_latent_function_does():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    model = OrdinalGP(optimizer=None).fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
+    x, w = np.polynomial.hermite_e.hermegauss(60)
+    mean, variance = model.predict_latent(3 * X[:1])
+    proba = model.fit_.likelihood.proba(mean + np.sqrt(variance) * x, np.zeros(60))
+    w = w / w.sum()
+    wanted = np.sqrt(w @ proba**2 - (w @ proba) ** 2)
+    draws = model.sample_level_proba(3 * X[:1], 20_000)[:, 0]
+    # A standard deviation of 20,000 draws is right to 0.5 % for a normal, 2 % for heavy tails.
+    np.testing.assert_allclose(draws.std(axis=0), wanted, rtol=0.05)
+
+
+def test_draws_with_a_precomputed_kernel_are_refused():
+    K = np.eye(6)
+    model = OrdinalGP("precomputed", optimizer=None).fit(K, [0, 1, 2] * 2)
+    with pytest.raises(ValueError, match="draws need the prior covariances between the rows"):
+        model.sample_level_proba(K)

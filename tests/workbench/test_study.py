@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import narwhals
@@ -14,6 +15,7 @@ from ordinality.workbench import (
     model,
     problem_of,
     study,
+    study_of,
 )
 from ordinality.workbench.problem import build_pipeline, level_proba
 from ordinality.workbench.study import json_value, threshold_sentences
@@ -99,6 +101,27 @@ def test_a_threshold_that_no_column_affects_is_reported(found):
     still = [Effect.from_dict({**found.effects[1].as_dict(), "change": [0.0, 0.0, 0.0]})]
     sentences = threshold_sentences(still, LEVELS)
     assert all("no single column" in sentence for sentence in sentences)
+
+
+def test_nothing_is_put_into_words_whose_interval_holds_zero(found):
+    dose = next(one for one in found.effects if one.column == "dose")
+    rise = np.abs(dose.rise)
+    for factor, sure in ((0.4, True), (0.6, False)):  # 1.96 standard errors are the interval
+        effect = dataclasses.replace(dose, rise_se=factor * rise)
+        sentences = threshold_sentences([effect], LEVELS)
+        assert all(("when dose is" in sentence) == sure for sentence in sentences)
+
+
+def test_without_intervals_no_effect_is_put_into_words(found):
+    unknown = [dataclasses.replace(found.effects[0], rise_se=None)]
+    assert threshold_sentences(unknown, LEVELS) == [
+        "Effects of the columns have no intervals here, so none is put into words."
+    ]
+
+
+def test_cheap_models_are_refitted_for_intervals_and_expensive_ones_are_not(problem):
+    assert study_of(problem, "trees", budget=60.0).effects.source == "bootstrap"
+    assert study_of(problem, "trees", budget=1e-3).effects.source is None
 
 
 # ---------------------------------------------------------------- evaluation

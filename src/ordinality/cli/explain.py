@@ -27,8 +27,9 @@ def explain(model: str, table: str | None, seed: int, as_json: bool) -> None:
 
     For every column: the average probability of a level above each threshold when the column is
     set to several values (partial dependence), and how the levels' probabilities change from a
-    low to a high value (marginal effect). The averages are over the rows of TABLE, or without
-    TABLE over the training rows, as stored in the model file.
+    low to a high value (marginal effect), with an interval of 95 % where the model knows one.
+    The averages are over the rows of TABLE, or without TABLE over the training rows, as stored
+    in the model file.
     """
     check_input(model)
     if table:
@@ -47,12 +48,13 @@ def explain(model: str, table: str | None, seed: int, as_json: bool) -> None:
     from ordinality.workbench.study import threshold_sentences
 
     levels = [str(level) for level in about.get("levels") or ()]
-    sentences = threshold_sentences([Effect.from_dict(one) for one in found], levels)
+    known = [Effect.from_dict(one) for one in found]
+    sentences = threshold_sentences(known, levels)
     if as_json:
         ours = {name: summary.get(name) or {} for name in ("importance", "relevance")}
         show_json({**ours, "levels": levels, "effects": found, "words": sentences})
         return
-    _show(summary, found, levels, sentences)
+    _show(summary, known, levels, sentences)
 
 
 def _computed(model: str, table: str, seed: int) -> list[dict[str, Any]]:
@@ -70,27 +72,33 @@ def _computed(model: str, table: str, seed: int) -> list[dict[str, Any]]:
 
 
 def _show(
-    summary: dict[str, Any],
-    found: list[dict[str, Any]],
-    levels: list[str],
-    sentences: list[str],
+    summary: dict[str, Any], found: list[Any], levels: list[str], sentences: list[str]
 ) -> None:
     console = results()
     show_bars(console, "permutation importance", summary.get("importance") or {})
     show_bars(console, "relevance", summary.get("relevance") or {})
     for one in found:
-        titles = [one["column"], *(f"P(> {level})" for level in levels[:-1])]
+        titles = [one.column, *(f"P(> {level})" for level in levels[:-1])]
         rows = [
             [_value(value), *(f"{chance:.2f}" for chance in row)]
-            for value, row in zip(one["values"], one["above"], strict=True)
+            for value, row in zip(one.values, one.above, strict=True)
         ]
         show(console, titles, rows)
     changes = [
-        [one["column"], *(f"{change:+.3f}" for change in one["change"])] for one in found
+        [one.column, *(f"{change:+.3f}" for change in one.change), _expected(one)]
+        for one in found
     ]
-    show(console, ["marginal effect on", *(f"P({level})" for level in levels)], changes)
+    titles = ["marginal effect on", *(f"P({level})" for level in levels), "expected level"]
+    show(console, titles, changes)
     for sentence in sentences:
         tell(console, sentence)
+
+
+def _expected(effect: Any) -> str:
+    """Change of the expected level, with its interval of 95 % if there is one."""
+    low, high = effect.interval("expected")
+    known = "" if low != low else f" ({low:+.2f} to {high:+.2f})"
+    return f"{effect.expected:+.2f}{known}"
 
 
 def _value(value: Any) -> str:

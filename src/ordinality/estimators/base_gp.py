@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, Self, cast
 
 import numpy as np
+from scipy.linalg import lapack
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -375,6 +376,50 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         scores = scores[:, self._order.columns]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
+    def sample_level_proba(
+        self, X: Any, n_samples: int = 100, random_state: Any = None
+    ) -> np.ndarray:
+        """Draw probabilities of the levels from the posterior of the latent function.
+
+        Each draw is one function that the data leave possible, at all rows together; the spread
+        over draws is what the model does not know. The kernel and the thresholds are held.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows to predict. The cost grows with the cube of the number of distinct rows.
+        n_samples : int, default=100
+            Number of draws.
+        random_state : int, RandomState or None, default=None
+            Seed of the draws; None is a fixed seed.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n, K)
+            Columns in the order of ``levels_``. The mean over draws tends to
+            `predict_level_proba`.
+        """
+        check_is_fitted(self)
+        kernel = self.kernel_
+        if kernel.inputs == "gram":
+            raise ValueError(
+                "draws need the prior covariances between the rows of X, which a precomputed "
+                "kernel does not give; use a kernel over features."
+            )
+        X = validate_data(
+            self, X, dtype=np.float64, ensure_all_finite=_finite(kernel.inputs), reset=False
+        )
+        X, place = np.unique(X, axis=0, return_inverse=True)
+        Z = self._scaled(X, kernel.inputs)
+        prior = kernel(Z)
+        mean, covariance = self.predictor_.joint(kernel(Z, self.fit_.problem.support), prior)
+        seed = 0 if random_state is None else random_state
+        rng = np.random.default_rng(check_random_state(seed).randint(2**31))
+        draws = mean + rng.standard_normal((n_samples, len(Z))) @ _root(covariance, prior)
+        latent = self._latent(draws.ravel(), np.zeros(draws.size))
+        proba = self.fit_.likelihood.proba(*latent)
+        return proba.reshape(n_samples, len(Z), -1)[:, place.ravel()]
+
     def __getstate__(self) -> dict[str, Any]:
         # A model with inducing points is M rows, however many it was learnt from.
         state = super().__getstate__()
@@ -536,6 +581,20 @@ def warn_unexplained(share: float, count: int, stacklevel: int) -> None:
         UserWarning,
         stacklevel=stacklevel,
     )
+
+
+def _root(covariance: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """A matrix R with ``R' R`` equal to a covariance that rounding may have made indefinite."""
+    # Rounding of the prior's entries, times their number, bounds that of an eigenvalue.
+    shift = len(prior) * np.finfo(float).eps * float(np.max(np.diagonal(prior)))
+    for _ in range(8):
+        shifted = np.asfortranarray(covariance)
+        shifted[np.diag_indices_from(shifted)] += shift
+        upper, info = lapack.dpotrf(shifted, clean=1, overwrite_a=1)
+        if info == 0:
+            return upper
+        shift *= 10.0
+    raise FloatingPointError("the posterior covariance of these rows cannot be factorised.")
 
 
 def _finite(inputs: str) -> bool | str:

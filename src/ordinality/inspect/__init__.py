@@ -1,5 +1,5 @@
-"""What a fitted model makes of the columns of a table."""
+"""What a fitted model makes of the columns of a table: marginal effects with intervals."""
 
-from .effects import Effect, effects
+from .effects import Effect, Effects, effects
 
-__all__ = ["Effect", "effects"]
+__all__ = ["Effect", "Effects", "effects"]

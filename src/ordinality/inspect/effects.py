@@ -1,54 +1,93 @@
-"""Partial dependence and marginal effects: what a fitted model makes of the columns.
+"""Marginal effects and adjusted predictions of the columns of a table, with standard errors.
 
-Both ask what the model would predict for the same rows if one column were different, and
-average over the rows. They describe the model, not what causes what.
+Both ask what a model would predict for the same rows if one column were different, and average
+over the rows. They describe the model, not what causes what. The averages are linear in the
+probabilities, so their standard errors follow from any of three sources: the covariance of
+coefficients (the delta method), draws from the posterior of a Gaussian process, or refits to
+rows drawn with replacement (the bootstrap). The rows themselves are held.
+
+Friedman (2001), "Greedy function approximation: a gradient boosting machine", section 8.2, for
+partial dependence; Greene (2012), "Econometric Analysis", section 17.3, for average effects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
 
-import narwhals as nw
 import numpy as np
+from scipy.special import ndtri
 
-from .model_inputs import column, level_proba, partial_dependence, with_column
+from .bootstrap import Refits, averaged, centred
+from .model_inputs import (
+    column,
+    column_number,
+    final,
+    level_proba,
+    names_in,
+    repeated,
+    sampled,
+    transformed,
+    with_column,
+)
 
-__all__ = ["Effect", "effects"]
+__all__ = ["Effect", "Effects", "effects"]
 
-MAX_ROWS = 300  # the standard error of an average of probabilities is then at most 0.03
 MAX_VALUES = 8  # a number with at most so many distinct values is shown at each of them
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # at which other numbers are shown
+DRAWS = 200  # of a posterior: a standard error is then right to 5 %
+
+# Half the width of differences that stand for slopes, in standard deviations of a column. They
+# are off by its square, and by the rounding of what is differenced over it: 1e-12 for
+# probabilities, 1e-5 for draws of a function, whose covariance is known to half of the digits.
+_SMALL = {"delta": 1e-4, "posterior": 0.01, "bootstrap": 0.01, None: 1e-4}
+
+Progress = Callable[[str, float], Any]
 
 
 @dataclass(frozen=True)
 class Effect:
-    """Predictions with one column set to each of several values.
+    """Predictions with one column set to each of several values, and from a low to a high one.
 
     Parameters
     ----------
     column : str
         The column.
     values : tuple
-        What it was set to: quantiles of a number, the categories of text.
-    proba : ndarray of shape (len(values), K)
-        Average probability of every level, columns in order of level.
+        What it was set to: quantiles of a number, or the categories of text.
+    proba : ndarray of shape (V, K)
+        Average probability of every level at each value, columns in order of level: adjusted
+        predictions, also called partial dependence.
     change : ndarray of shape (K,)
-        Change of the levels' probabilities from a low to a high value: of a number, one
-        standard deviation about each row's own value; of text, from the category with the
-        lowest expected level to that with the highest.
+        Average change of the levels' probabilities, the marginal effect.
     between : tuple of two str
-        The low and the high value, in words.
+        What the change is from and to, in words.
+    proba_se : ndarray of shape (V, K) or None
+        Standard errors of ``proba``; None where there are none.
+    change_se : ndarray of shape (K,) or None
+        Standard errors of ``change``.
+    rise_se : ndarray of shape (K - 1,) or None
+        Standard errors of `rise`.
+    expected_se : float or None
+        Standard error of `expected`.
+    comparisons : int, default=1
+        Pairs of values among which the change is the largest: all pairs of the categories of
+        text. Intervals of the change are widened for the choice (Bonferroni).
 
     Examples
     --------
     >>> import numpy as np
     >>> from ordinality.inspect import Effect
     >>> proba = np.array([[0.7, 0.3], [0.25, 0.75]])
-    >>> effect = Effect("temp", ("cold", "warm"), proba, proba[1] - proba[0], ("cold", "warm"))
+    >>> effect = Effect("temp", ("cold", "warm"), proba, proba[1] - proba[0], ("cold", "warm"),
+    ...                 change_se=np.array([0.1, 0.1]))
     >>> round(effect.strength, 2)
     0.45
+    >>> effect.interval().round(2)  # of the change of each level's probability
+    array([[-0.65, -0.25],
+           [ 0.25,  0.65]])
     """
 
     column: str
@@ -56,16 +95,56 @@ class Effect:
     proba: np.ndarray
     change: np.ndarray
     between: tuple[str, str]
+    proba_se: np.ndarray | None = None
+    change_se: np.ndarray | None = None
+    rise_se: np.ndarray | None = None
+    expected_se: float | None = None
+    comparisons: int = 1
 
     @property
     def above(self) -> np.ndarray:
-        """Probability of a level above each threshold, (len(values), K - 1)."""
+        """Probability of a level above each threshold, (V, K - 1)."""
         return np.asarray(1.0 - np.cumsum(self.proba, axis=1)[:, :-1])
+
+    @property
+    def rise(self) -> np.ndarray:
+        """Change of the probability of a level above each threshold, (K - 1,)."""
+        return np.asarray(-np.cumsum(self.change)[:-1])
+
+    @property
+    def expected(self) -> float:
+        """Change of the expected level, levels counted 1, 2, ..."""
+        return float(self.change @ np.arange(len(self.change)))
 
     @property
     def strength(self) -> float:
         """Half the sum of absolute changes: the probability that moves."""
         return float(0.5 * np.abs(self.change).sum())
+
+    def interval(self, of: str = "change", coverage: float = 0.95) -> np.ndarray:
+        """Confidence interval by the normal approximation.
+
+        Parameters
+        ----------
+        of : {"change", "rise", "expected", "proba"}, default="change"
+            Which estimate.
+        coverage : float, default=0.95
+            Probability that the interval holds the true value.
+
+        Returns
+        -------
+        interval : ndarray of the estimate's shape, with a last axis of two
+            Lower and upper ends; NaN where there are no standard errors. Probabilities are kept
+            between 0 and 1.
+        """
+        value, se = np.asarray(getattr(self, of)), getattr(self, f"{of}_se")
+        if se is None:
+            return np.full((*value.shape, 2), np.nan)
+        tail = (1.0 - coverage) / (1 if of == "proba" else self.comparisons)
+        ends = value[..., None] + np.multiply.outer(
+            se, ndtri(1.0 - tail / 2) * np.array([-1, 1])
+        )
+        return np.clip(ends, 0.0, 1.0) if of == "proba" else ends
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to values that JSON can hold, rounded to four decimals.
@@ -75,12 +154,15 @@ class Effect:
         dict
             What `from_dict` reads.
         """
+        known = {name: getattr(self, name) for name in _ERRORS}
         return {
             "column": self.column,
             "values": list(self.values),
             "above": self.above.round(4).tolist(),
             "change": self.change.round(4).tolist(),
             "between": list(self.between),
+            "comparisons": self.comparisons,
+            **{k: None if v is None else np.round(v, 4).tolist() for k, v in known.items()},
         }
 
     @classmethod
@@ -100,94 +182,292 @@ class Effect:
         above = np.array(known["above"])
         edge = np.ones((len(above), 1))
         reached = np.hstack([edge, above, 0 * edge])  # probability of this level or higher
+        errors: dict[str, Any] = {
+            name: None if known[name] is None else np.array(known[name]) for name in _ERRORS
+        }
         return cls(
             known["column"],
             tuple(known["values"]),
             reached[:, :-1] - reached[:, 1:],
             np.array(known["change"]),
             (known["between"][0], known["between"][1]),
+            comparisons=known["comparisons"],
+            **errors,
         )
 
 
-def effects(
-    pipeline: Any,
-    frame: Any,
-    columns: Iterable[str] | None = None,
-    *,
-    seed: int = 0,
-    progress: Callable[[str, float], Any] = lambda what, share: None,
-) -> list[Effect]:
-    """Partial dependence and marginal effect of columns.
+_ERRORS = ("proba_se", "change_se", "rise_se", "expected_se")
+
+
+@dataclass(frozen=True)
+class Effects(Sequence[Effect]):
+    """The effects of several columns, the strongest first; prints as a table.
 
     Parameters
     ----------
-    pipeline : Pipeline
-        Fitted; its last step is an ordinal model.
-    frame : pandas or polars DataFrame
-        Rows to average over; of more than 300, a random sample of 300 is used.
-    columns : iterable of str, optional
-        Which columns; by default all.
-    seed : int, default=0
-        Seed of the sample.
-    progress : callable, optional
-        Called as ``progress(column, share)`` before every column, with the share of the work
-        that is done.
-
-    Returns
-    -------
-    list of Effect
-        The strongest first.
+    effects : tuple of Effect
+        One for each column.
+    levels : tuple
+        Labels in order, lowest first.
+    source : {"delta", "posterior", "bootstrap"} or None
+        Where the standard errors come from.
 
     Examples
     --------
-    >>> import numpy as np, polars
+    >>> import numpy as np
+    >>> from ordinality import OrdinalGP
     >>> from ordinality.inspect import effects
-    >>> from ordinality.workbench import study
-    >>> dose = np.linspace(0, 4, 40)
-    >>> frame = polars.DataFrame({"dose": dose, "effect": np.digitize(dose, [1.5, 2.8])})
-    >>> found = study(frame, "effect", model="linear")
-    >>> [effect.column for effect in effects(found.pipeline, frame, ["dose"])]
-    ['dose']
+    >>> X = np.linspace(-2, 2, 40)[:, None]
+    >>> model = OrdinalGP().fit(X, np.digitize(X[:, 0], [-0.6, 0.7]))
+    >>> found = effects(model, X)
+    >>> found.source, found[0].column, bool(found[0].expected > 0)
+    ('posterior', 'feature 1', True)
     """
-    table = nw.from_native(frame, eager_only=True)
-    if len(table) > MAX_ROWS:
-        drawn = np.random.default_rng(seed).choice(len(table), MAX_ROWS, replace=False)
-        rows = table[np.sort(drawn).tolist(), :]
-    else:
-        rows = table
-    chosen = table.columns if columns is None else list(columns)
-    found: list[Effect] = []
-    for name in chosen:
-        progress(name, len(found) / len(chosen))
-        of = _of_number if table[name].dtype.is_numeric() else _of_category
-        found.append(of(pipeline, rows.to_native(), table.columns.index(name), table[name]))
-    return sorted(found, key=lambda effect: -effect.strength)
+
+    effects: tuple[Effect, ...]
+    levels: tuple[Any, ...]
+    source: str | None
+
+    @overload
+    def __getitem__(self, at: int) -> Effect: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Effect, ...]: ...
+    def __getitem__(self, at: int | slice) -> Effect | tuple[Effect, ...]:
+        return self.effects[at]
+
+    def __len__(self) -> int:
+        return len(self.effects)
+
+    def rows(self, coverage: float = 0.95) -> Iterator[dict[str, Any]]:
+        """Rows of a table: the change of each level's probability, then of the expected level.
+
+        Parameters
+        ----------
+        coverage : float, default=0.95
+            Probability that an interval holds the true value.
+
+        Yields
+        ------
+        dict
+            ``column``, ``from``, ``to``, ``level`` (None for the expected level), ``change``,
+            ``se``, ``lower`` and ``upper``; NaN where there is no standard error.
+        """
+        for one in self.effects:
+            ends = np.vstack([one.interval(of, coverage) for of in ("change", "expected")])
+            change, se = np.append(one.change, one.expected), np.full(len(ends), np.nan)
+            if one.change_se is not None and one.expected_se is not None:
+                se = np.append(one.change_se, one.expected_se)
+            for k, level in enumerate((*self.levels, None)):
+                yield {
+                    "column": one.column, "from": one.between[0], "to": one.between[1],
+                    "level": level, "change": float(change[k]), "se": float(se[k]),
+                    "lower": float(ends[k, 0]), "upper": float(ends[k, 1]),
+                }  # fmt: skip
+
+    def __str__(self) -> str:
+        lines = [f"{'column':<20} {'level':<14} {'change':>9} {'95% interval':>20}"]
+        for row in self.rows():
+            level = "expected level" if row["level"] is None else str(row["level"])
+            ends = f"{row['lower']:+.3f} to {row['upper']:+.3f}"
+            known = ends if np.isfinite(row["lower"]) else ""
+            lines.append(
+                f"{row['column']:<20.20} {level:<14.14} {row['change']:>+9.3f} {known:>20}"
+            )
+        return "\n".join(lines)
 
 
-def _of_number(pipeline: Any, rows: Any, j: int, series: Any) -> Effect:
-    """The effect of column j, whose values are those of the series."""
-    known = series.cast(nw.Float64).to_numpy()
-    known = known[np.isfinite(known)]
+def effects(
+    model: Any,
+    X: Any,
+    columns: Iterable[str | int] | None = None,
+    *,
+    y: Any = None,
+    sample_weight: Any = None,
+    step: str = "sd",
+    values: Mapping[str | int, Sequence[Any]] | None = None,
+    n_refits: int = 50,
+    refits_path: Any = None,
+    max_rows: int | None = 300,
+    seed: int = 0,
+    progress: Progress = lambda what, share: None,
+) -> Effects:
+    """Average marginal effects and adjusted predictions of columns, with standard errors.
+
+    Standard errors come from the covariance of the coefficients of an `OrdinalRegression`, from
+    the posterior of a Gaussian process, and for all other models from refits to rows drawn with
+    replacement, which need the labels ``y``. Without these there are none.
+
+    Parameters
+    ----------
+    model : classifier or Pipeline
+        Fitted; with probabilities of ordered levels.
+    X : array-like, pandas or polars DataFrame of shape (n, d)
+        Rows to average over. For refits, the rows that the model was fitted to.
+    columns : iterable of str or int, optional
+        Which columns, by name or place; by default all.
+    y : array-like of shape (n,), optional
+        Labels, for refits.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, for refits.
+    step : {"sd", "unit", "slope"}, default="sd"
+        What the change of a number is from and to: one standard deviation or one unit about
+        each row's own value, or the slope there, per unit. Numbers with two values, such as 0
+        and 1, go from the lower to the higher. A model with steps, such as trees, has no slope.
+    values : mapping of column to sequence, optional
+        Values at which adjusted predictions are wanted; by default quantiles of a number, and
+        the eight commonest values of text.
+    n_refits : int, default=50
+        Number of refits.
+    refits_path : str or Path, optional
+        File to which each refit is written as soon as it is done, and from which the refits
+        that are done are read. An interrupted call goes on where it was.
+    max_rows : int or None, default=300
+        Of more rows a random sample is averaged over; None for all. Draws from a posterior cost
+        the cube of rows times values.
+    seed : int, default=0
+        Seed of the sample, the draws and the refits.
+    progress : callable, optional
+        Called as ``progress(what, share)`` before every step, with the share of the work that
+        is done.
+
+    Returns
+    -------
+    Effects
+        A sequence of `Effect`, the strongest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinality import OrdinalBoost
+    >>> from ordinality.inspect import effects
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(80, 2))
+    >>> y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=80), [-0.5, 0.5])
+    >>> model = OrdinalBoost(learner="stump", n_estimators=20).fit(X, y)
+    >>> found = effects(model, X, y=y, n_refits=5)
+    >>> found.source, found[0].column
+    ('bootstrap', 'feature 1')
+    """
+    if step not in ("sd", "unit", "slope"):
+        raise ValueError(f"step={step!r} is not known; choose one of ['sd', 'unit', 'slope'].")
+    names = names_in(model, X)
+    chosen = range(len(names)) if columns is None else columns
+    wanted = {column_number(names, name): given for name, given in (values or {}).items()}
+    rows = sampled(X, max_rows, seed)
+    source = _source(model, y)
+    plans = [
+        _plan(X, rows, names[j], j, step, _SMALL[source], wanted.get(j))
+        for j in (column_number(names, name) for name in chosen)
+    ]
+    roots: list[Any] = [None] * len(plans)
+    if source == "bootstrap":
+        refits = Refits(model, X, y, sample_weight, n_refits, seed, refits_path)
+        roots = refits.roots([(plan.table, plan.size) for plan in plans], progress)
+    found = []
+    for k, plan in enumerate(plans):
+        progress(plan.column, k / len(plans))
+        proba = averaged(level_proba(model, plan.table)[None], plan.size)[0]
+        root = roots[k] if source in (None, "bootstrap") else _root(model, plan, source, seed)
+        found.append(plan.effect(proba, root))
+    found.sort(key=lambda effect: -effect.strength)
+    return Effects(tuple(found), tuple(np.asarray(final(model).levels_).tolist()), source)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Rows with a column set to several values, then to two between which the change is."""
+
+    column: str
+    values: tuple[Any, ...]
+    table: Any  # size times the rows
+    size: int
+    between: tuple[str, str] | None  # None: the values of lowest and highest expected level
+    width: float = 1.0  # of the change, that it is divided by
+
+    def effect(self, proba: np.ndarray, root: np.ndarray | None) -> Effect:
+        """The effect, from average probabilities (size, K) and a root of their covariance."""
+        V, K = len(self.values), proba.shape[1]
+        low, high, between, pairs = V, V + 1, self.between, 1
+        if between is None:
+            expected = proba[:V] @ np.arange(K)
+            low, high = int(expected.argmin()), int(expected.argmax())
+            between, pairs = (str(self.values[low]), str(self.values[high])), V * (V - 1) // 2
+
+        def change(p: np.ndarray) -> np.ndarray:
+            return np.asarray((p[..., high, :] - p[..., low, :]) / self.width)
+
+        whole = Effect(self.column, self.values, proba[:V], change(proba), between)
+        whole = replace(whole, comparisons=max(pairs, 1))
+        if root is None:
+            return whole
+        moved = change(root)
+        return replace(
+            whole,
+            proba_se=_norm(root[:, :V]),
+            change_se=_norm(moved),
+            rise_se=_norm(np.cumsum(moved, axis=-1)[..., :-1]),
+            expected_se=float(_norm(moved @ np.arange(K))),
+        )
+
+
+def _norm(root: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.sum(root**2, axis=0))
+
+
+def _plan(X: Any, rows: Any, name: str, j: int, step: str, small: float, given: Any) -> _Plan:
+    """What is asked about column j, whose values are those of X."""
+    cells = column(X, j)
+    if cells.dtype != np.float64:
+        values = _categories(cells) if given is None else list(given)
+        return _Plan(name, tuple(values), repeated(rows, {j: values}), len(values), None)
+    known = cells[np.isfinite(cells)]
     distinct = np.unique(known)
     few = len(distinct) <= MAX_VALUES
-    values = distinct if few else np.unique(np.quantile(known, QUANTILES))
-    proba = partial_dependence(pipeline, rows, j, values.tolist())
-    own = column(rows, j).astype(np.float64)
-    step = float(known.std()) / 2
-    lower, upper = (
-        level_proba(pipeline, with_column(rows, j, (own + sign * step).tolist())).mean(axis=0)
-        for sign in (-1, 1)
+    values = distinct.tolist() if few else np.unique(np.quantile(known, QUANTILES)).tolist()
+    values = values if given is None else [float(value) for value in given]
+    own, width = column(rows, j), 1.0
+    if len(distinct) == 2:
+        ends = [np.full(len(own), value) for value in distinct]
+        between = (f"{distinct[0]:g}", f"{distinct[1]:g}")
+    else:
+        sd = float(known.std())
+        half = {"sd": sd / 2, "unit": 0.5, "slope": small * sd}[step]
+        ends, between = [own - half, own + half], _WORDS[step]
+        width = 2.0 * half if step == "slope" and half > 0 else 1.0
+    settings = [np.full(len(own), value) for value in values] + ends
+    table = with_column(
+        repeated(rows, {j: [0.0] * len(settings)}), j, np.concatenate(settings).tolist()
     )
-    between = ("half a standard deviation below", "half a standard deviation above")
-    return Effect(series.name, tuple(values.tolist()), proba, upper - lower, between)
+    return _Plan(name, tuple(values), table, len(settings), between, width)
 
 
-def _of_category(pipeline: Any, rows: Any, j: int, series: Any) -> Effect:
-    """The effect of column j, whose values are those of the series."""
-    counts = series.drop_nulls().value_counts(sort=True)
-    values = sorted(counts[series.name].to_list()[:MAX_VALUES])
-    proba = partial_dependence(pipeline, rows, j, values)
-    expected = proba @ np.arange(proba.shape[1])
-    low, high = int(expected.argmin()), int(expected.argmax())
-    between = (str(values[low]), str(values[high]))
-    return Effect(series.name, tuple(values), proba, proba[high] - proba[low], between)
+_WORDS = {
+    "sd": ("half a standard deviation below", "half a standard deviation above"),
+    "unit": ("half a unit below", "half a unit above"),
+    "slope": ("slope", "per unit"),
+}
+
+
+def _categories(cells: np.ndarray) -> list[Any]:
+    """The commonest values of a column that holds no numbers, sorted."""
+    counts = Counter(cell for cell in cells if cell is not None and cell == cell)
+    return sorted(value for value, _ in counts.most_common(MAX_VALUES))
+
+
+def _source(model: Any, y: Any) -> str | None:
+    """Where standard errors come from."""
+    own = final(model)
+    if hasattr(own, "average_proba_root"):
+        return "delta"
+    if hasattr(own, "sample_level_proba") and own.kernel_.inputs != "gram":
+        return "posterior"
+    return None if y is None else "bootstrap"
+
+
+def _root(model: Any, plan: _Plan, source: str, seed: int) -> np.ndarray:
+    """Matrix (b, size, K) whose squares sum to variances, also after a linear map."""
+    own, rows = final(model), transformed(model, plan.table)
+    if source == "delta":
+        return np.asarray(own.average_proba_root(rows, plan.size))
+    draws = own.sample_level_proba(rows, DRAWS, seed)
+    return centred(averaged(draws, plan.size))

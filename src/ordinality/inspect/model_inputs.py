@@ -28,6 +28,8 @@ __all__ = [
     "partial_dependence",
     "repeated",
     "row",
+    "rows_at",
+    "sampled",
     "thinned",
     "transformed",
     "typical",
@@ -135,19 +137,34 @@ def column(X: Any, j: int) -> np.ndarray:
 # ---------------------------------------------------------------- rows
 
 
+def rows_at(X: Any, at: np.ndarray) -> Any:
+    """Some rows of a table, by place."""
+    if _is_frame(X):
+        return nw.from_native(X, eager_only=True)[at.tolist(), :].to_native()
+    return np.asarray(X)[at]
+
+
+def sampled(X: Any, most: int | None, seed: int) -> Any:
+    """At most ``most`` rows, drawn at random, in their order."""
+    n = len(X)
+    if most is None or n <= most:
+        return X
+    return rows_at(X, np.sort(np.random.default_rng(seed).choice(n, most, replace=False)))
+
+
 def thinned(X: Any, most: int) -> Any:
     """At most ``most`` rows, evenly spaced."""
     n = len(X)
     if n <= most:
         return X
-    return _rows(X, np.linspace(0, n - 1, most).round().astype(int))
+    return rows_at(X, np.linspace(0, n - 1, most).round().astype(int))
 
 
 def row(X: Any, number: int) -> Any:
     """The row of that number, as a table of one row."""
     if not -len(X) <= number < len(X):
         raise ValueError(f"there is no row {number}; there are {len(X)}, from 0 on.")
-    return _rows(X, np.array([number % len(X)]))
+    return rows_at(X, np.array([number % len(X)]))
 
 
 def typical(X: Any) -> Any:
@@ -162,7 +179,7 @@ def typical(X: Any) -> Any:
 def repeated(X: Any, settings: dict[int, Sequence[Any]]) -> Any:
     """All rows of ``X`` once for each setting; predictions reshape to (settings, rows)."""
     times = len(next(iter(settings.values())))
-    rows = _rows(X, np.tile(np.arange(len(X)), times))
+    rows = rows_at(X, np.tile(np.arange(len(X)), times))
     for j, values in settings.items():
         rows = with_column(rows, j, [value for value in values for _ in range(len(X))])
     return rows
@@ -190,12 +207,6 @@ def _is_frame(X: Any) -> bool:
 
 def _frame_names(X: Any) -> list[str]:
     return nw.from_native(X, eager_only=True).columns
-
-
-def _rows(X: Any, at: np.ndarray) -> Any:
-    if _is_frame(X):
-        return nw.from_native(X, eager_only=True)[at.tolist(), :].to_native()
-    return np.asarray(X)[at]
 
 
 def _middle(cells: np.ndarray) -> Any:

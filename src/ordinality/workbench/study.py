@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline
 from ordinality import persist, tables
 from ordinality._files import put
 from ordinality.estimators.calibration import calibrate_from_folds, needs_link
-from ordinality.inspect import Effect, effects
+from ordinality.inspect import Effect, Effects, effects
 
 from .assess import Assessment, Choice, against_baselines, assess, choose
 from .models import BASELINES, MODELS, Skipped, baselines, candidates, model
@@ -38,6 +38,10 @@ MAX_EFFECTS = 12  # columns whose effects are computed, the most important first
 MAX_NAMED = 3  # columns named for each threshold
 
 MIN_CHANGE = 0.01  # smaller changes of probability are not put into words
+
+# Rows over which effects are averaged, and refits for the standard errors of models that do not
+# know their own: as many as take this share of the budget, at most so many, or none.
+EFFECT_ROWS, REFITS, FEWEST_REFITS, REFIT_SHARE = 150, 50, 10, 0.5
 
 
 @dataclass(frozen=True)
@@ -58,8 +62,8 @@ class Study:
         The selected model and the reason.
     pipeline : Pipeline
         That model behind the encoder, fitted to all rows.
-    effects : tuple of Effect
-        Partial dependence on the columns, the strongest first.
+    effects : Effects
+        Partial dependence on the columns and marginal effects, the strongest first.
     warnings : tuple of str
         Warnings of the fits, and of the time limit.
     n_folds : int
@@ -85,7 +89,7 @@ class Study:
     skipped: tuple[Skipped, ...]
     choice: Choice
     pipeline: Pipeline
-    effects: tuple[Effect, ...]
+    effects: Effects
     warnings: tuple[str, ...]
     n_folds: int
     seed: int
@@ -336,9 +340,7 @@ def study_of(
         skipped=(*stopped, *skipped),
         choice=choice,
         pipeline=pipeline,
-        effects=tuple(
-            effects(pipeline, problem.frame, _most_important(selected, problem), seed=seed)
-        ),
+        effects=_effects(problem, pipeline, selected, budget, seed, progress),
         warnings=tuple(dict.fromkeys((*warned, *selected.warnings, *_of_the_limit(stopped)))),
         n_folds=len(splits),
         seed=seed,
@@ -366,6 +368,27 @@ def _fitted_to_all(
     return pipeline, [str(one.message) for one in caught]
 
 
+def _effects(
+    problem: Problem,
+    pipeline: Pipeline,
+    selected: Assessment,
+    budget: float | None,
+    seed: int,
+    progress: Callable[[str, float], Any],
+) -> Effects:
+    """Effects of the most important columns, with refits if the model is cheap enough."""
+    count = REFITS
+    if budget is not None:
+        fold = MODELS[selected.name].cost.of_fold(problem.size())
+        count = min(count, int(REFIT_SHARE * budget / fold))
+    y = problem.y if count >= FEWEST_REFITS else None
+    return effects(
+        pipeline, problem.frame, _most_important(selected, problem), y=y,
+        sample_weight=problem.weights, n_refits=count, max_rows=EFFECT_ROWS, seed=seed,
+        progress=lambda what, share: progress(f"effects, {what}", 1.0),
+    )  # fmt: skip
+
+
 def _most_important(selected: Assessment, problem: Problem) -> list[str]:
     by_importance = sorted(selected.importance, key=lambda name: -selected.importance[name])
     return (by_importance or problem.columns)[:MAX_EFFECTS]
@@ -383,32 +406,41 @@ def _of_the_limit(stopped: Sequence[Skipped]) -> list[str]:
 
 
 def threshold_sentences(effects: Sequence[Effect], levels: list[str]) -> list[str]:
-    """For every threshold, the columns that move most probability over it."""
+    """For every threshold, the columns that move most probability over it.
+
+    A change is named only if its interval does not hold zero.
+    """
+    if effects and all(effect.rise_se is None for effect in effects):
+        return ["Effects of the columns have no intervals here, so none is put into words."]
     sentences = []
     for k, (lower, upper) in enumerate(pairwise(levels)):
-        rises = sorted(
-            ((-float(np.cumsum(effect.change)[k]), effect) for effect in effects),
-            key=lambda pair: -abs(pair[0]),
-        )
-        named = [
-            _rise(rise, effect) for rise, effect in rises[:MAX_NAMED] if abs(rise) >= MIN_CHANGE
-        ]
+        sure = [effect for effect in effects if _is_sure(effect, k)]
+        sure.sort(key=lambda effect: -abs(effect.rise[k]))
+        named = [_rise(effect, k) for effect in sure[:MAX_NAMED]]
         what = f"of {upper}" if k == len(levels) - 2 else f"of {upper} or higher"
         change = (
             f"the average probability {what} changes by {'; '.join(named)}"
             if named
-            else f"no single column changes the average probability {what} by "
+            else f"no single column is sure to change the average probability {what} by "
             f"{MIN_CHANGE:.0%} or more"
         )
         sentences.append(f"From {lower} to {upper}: {change}.")
     return sentences
 
 
-def _rise(rise: float, effect: Effect) -> str:
-    low, high = effect.between
+def _is_sure(effect: Effect, k: int) -> bool:
+    """Whether a change over threshold k is large enough, and its interval without zero."""
+    low, high = effect.interval("rise")[k]
+    return abs(effect.rise[k]) >= MIN_CHANGE and low * high > 0.0
+
+
+def _rise(effect: Effect, k: int) -> str:
+    """The change over threshold k in words, with its interval of 95 %."""
+    (low, high), (less, more) = effect.between, effect.interval("rise")[k]
+    change = f"{effect.rise[k]:+.2f} ({less:+.2f} to {more:+.2f})"
     if low.startswith("half a standard deviation"):
-        return f"{rise:+.2f} when {effect.column} is one standard deviation larger"
-    return f"{rise:+.2f} when {effect.column} is {high} instead of {low}"
+        return f"{change} when {effect.column} is one standard deviation larger"
+    return f"{change} when {effect.column} is {high} instead of {low}"
 
 
 def json_value(value: Any) -> Any:

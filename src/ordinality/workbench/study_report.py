@@ -55,6 +55,7 @@ def html_report(
     return str(
         _template().render(
             s=summary,
+            effects=study.effects,
             most=max(summary["counts"]),
             score_names=SCORES,
             baseline_names=BASELINES,

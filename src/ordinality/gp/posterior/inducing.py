@@ -434,6 +434,13 @@ class InducingPredictor:
         left = np.maximum(prior - explained, 0.0)
         return mean, left + np.einsum("ij,ij->j", half, half)
 
+    def joint(self, cross: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and covariance of f at q new inputs, from prior covariances (q, M), (q, q)."""
+        half = blas.dtrsm(1.0, self.lower, cross.T, lower=1)
+        mean, left = self.mean @ half, prior - half.T @ half
+        half = blas.dtrsm(1.0, self.factor, half, trans_a=1, overwrite_b=1)
+        return mean, left + half.T @ half
+
 
 @dataclass(frozen=True)
 class InducingPoints:

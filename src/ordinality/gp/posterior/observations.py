@@ -114,10 +114,19 @@ class Predictor:
 
     def latent(self, cross: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance of f at q new inputs, from prior covariances (q, n) and (q,)."""
-        scaled = np.asfortranarray((cross * self.factor.sq).T)
-        half = blas.dtrsm(1.0, self.factor.upper, scaled, trans_a=1, overwrite_b=1)
+        half = self._explained(cross)
         explained = np.einsum("ij,ij->j", half, half)
         return cross @ self.alpha, np.maximum(prior - explained, 0.0)
+
+    def joint(self, cross: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and covariance of f at q new inputs, from prior covariances (q, n), (q, q)."""
+        half = self._explained(cross)
+        return cross @ self.alpha, prior - half.T @ half
+
+    def _explained(self, cross: np.ndarray) -> np.ndarray:
+        """A factor of what the training set explains of the prior covariance, (n, q)."""
+        scaled = np.asfortranarray((cross * self.factor.sq).T)
+        return blas.dtrsm(1.0, self.factor.upper, scaled, trans_a=1, overwrite_b=1)
 
 
 @dataclass(frozen=True)

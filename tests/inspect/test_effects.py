@@ -1,0 +1,163 @@
+"""Laws of marginal effects and adjusted predictions, and of their standard errors."""
+
+import json
+
+import numpy as np
+import pandas
+import polars
+import pytest
+from scipy.special import ndtri
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ordinality.estimators import OrdinalBoost, OrdinalGP
+from ordinality.inspect import Effect, effects
+from ordinality.inspect.model_inputs import level_proba
+
+
+@pytest.fixture(scope="module")
+def process(rows):
+    return OrdinalGP(optimizer=None).fit(*rows)
+
+
+@pytest.fixture(scope="module")
+def stumps(rows):
+    return OrdinalBoost(learner="stump", n_estimators=10, calibration_folds=2).fit(*rows)
+
+
+def of(found, name):
+    return next(one for one in found if one.column == name)
+
+
+@pytest.mark.parametrize("step", ["sd", "unit", "slope"])
+def test_changes_are_averages_of_differences_of_probabilities(process, rows, step):
+    X, _ = rows
+    found = of(effects(process, X, step=step), "feature 2")
+    half = {"sd": X[:, 1].std() / 2, "unit": 0.5, "slope": 1e-5}[step]
+    moved = np.array([[0.0, half]])
+    change = (level_proba(process, X + moved) - level_proba(process, X - moved)).mean(axis=0)
+    change /= 2 * half if step == "slope" else 1.0
+    # Differences of width 0.02 standard deviations stand for the slope of a smooth function.
+    np.testing.assert_allclose(found.change, change, atol=1e-3 if step == "slope" else 1e-12)
+    assert found.change.sum() == pytest.approx(0.0, abs=1e-10)
+    assert found.expected == pytest.approx(found.rise.sum())
+
+
+def test_adjusted_predictions_are_averages_at_the_values_asked_for(process, rows):
+    X, _ = rows
+    found = of(effects(process, X, values={1: [-0.5, 0.25]}), "feature 2")
+    for value, proba in zip(found.values, found.proba, strict=True):
+        Z = np.column_stack([X[:, 0], np.full(len(X), value)])
+        np.testing.assert_allclose(proba, level_proba(process, Z).mean(axis=0), rtol=1e-12)
+
+
+def test_a_column_of_two_values_goes_from_one_to_the_other(rows):
+    X, y = rows
+    Z = np.column_stack([X[:, 0], (X[:, 1] > 0).astype(float)])
+    model = OrdinalGP(optimizer=None).fit(Z, y)
+    for step in ("sd", "slope"):
+        found = of(effects(model, Z, step=step), "feature 2")
+        assert found.between == ("0", "1")
+        np.testing.assert_allclose(found.change, found.proba[1] - found.proba[0], atol=1e-12)
+
+
+def test_standard_errors_of_a_posterior_are_those_of_its_draws(process, rows):
+    X, _ = rows
+    half = np.array([X[:, 0].std() / 2, 0.0])
+    draws = process.sample_level_proba(np.vstack([X - half, X + half]), 4000, 5)
+    low, high = (draws[:, part].mean(axis=1) for part in (slice(60), slice(60, None)))
+    found = of(effects(process, X), "feature 1")
+    # 200 and 4000 draws: a standard error is right to 5 % and 1 %.
+    np.testing.assert_allclose(found.change_se, (high - low).std(axis=0), rtol=0.2)
+    levels = np.arange(4)
+    assert found.expected_se == pytest.approx(((high - low) @ levels).std(), rel=0.2)
+    assert np.all(found.proba_se > 0)
+
+
+def test_more_rows_leave_smaller_standard_errors():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(800, 1))
+    y = np.digitize(X[:, 0] + rng.normal(size=800), [-0.5, 0.5])
+    few, many = (effects(OrdinalGP("linear").fit(X[:n], y[:n]), X[:200])[0] for n in (50, 800))
+    # A quarter for sixteen times the rows, about.
+    assert 0.1 < many.expected_se / few.expected_se < 0.5
+
+
+def test_refits_are_repeatable_and_go_on_where_they_were(stumps, rows, tmp_path):
+    X, y = rows
+    path, seen = tmp_path / "refits.jsonl", []
+
+    def stop(what, share):
+        seen.append(what)
+        if what == "refit 3 of 4":
+            raise KeyboardInterrupt
+
+    asked = {"y": y, "n_refits": 4, "refits_path": path}
+    with pytest.raises(KeyboardInterrupt):
+        effects(stumps, X, **asked, progress=stop)
+    with open(path, "a") as file:
+        file.write('{"key": "torn')
+    seen.clear()
+    again = effects(stumps, X, **asked, progress=lambda what, share: seen.append(what))
+    assert [what for what in seen if "refit" in what] == ["refit 3 of 4", "refit 4 of 4"]
+    whole = effects(stumps, X, y=y, n_refits=4)
+    for one, other in zip(again, whole, strict=True):
+        np.testing.assert_allclose(one.change_se, other.change_se, rtol=1e-12)
+    # Of another seed nothing in the file is used.
+    effects(stumps, X, **asked, seed=1, progress=lambda what, share: seen.append(what))
+    assert seen.count("refit 1 of 4") == 1
+
+
+def test_refits_take_weights_text_and_pipelines(rows):
+    X, y = rows
+    frame = pandas.DataFrame(X, columns=["a", "b"])
+    model = make_pipeline(StandardScaler(), OrdinalBoost(learner="stump", n_estimators=5))
+    words = pandas.Series(np.array(["d", "c", "b", "a"])[y])
+    model.set_params(ordinalboost__levels=["d", "c", "b", "a"]).fit(frame, words)
+    found = effects(model, frame, y=words, sample_weight=np.arange(60.0), n_refits=2)
+    assert found.source == "bootstrap"
+    assert found.levels == ("d", "c", "b", "a")
+
+
+def test_intervals_of_the_strongest_pair_of_categories_are_wider():
+    rng = np.random.default_rng(0)
+    names = rng.choice(["u", "v", "w"], 120)
+    frame = polars.DataFrame({"name": names})
+    from ordinality.workbench import study
+
+    y = np.digitize(rng.normal(size=120), [-0.5, 0.5])
+    pipeline = study(frame.with_columns(y=polars.Series(y)), "y", model="gp").pipeline
+    found = effects(pipeline, frame)[0]
+    assert found.comparisons == 3
+    width = np.diff(found.interval("expected")).item()
+    assert width == pytest.approx(2 * ndtri(1 - 0.05 / 6) * found.expected_se)
+
+
+def test_without_labels_a_model_that_knows_no_errors_has_none(stumps, rows):
+    found = effects(stumps, rows[0])
+    assert found.source is None
+    assert np.isnan(found[0].interval()).all()
+    assert Effect.from_dict(json.loads(json.dumps(found[0].as_dict()))).change_se is None
+
+
+def test_effects_print_as_a_table(process, rows):
+    text = str(effects(process, rows[0]))
+    assert text.splitlines()[0].split() == ["column", "level", "change", "95%", "interval"]
+    assert "expected level" in text
+    assert len(text.splitlines()) == 1 + 2 * 5
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"step": "iqr"}, "step='iqr' is not known; choose one of"),
+        ({"columns": ["height"]}, "there is no feature 'height'"),
+        ({"values": {"height": [1]}}, "there is no feature 'height'"),
+        ({"y": [0, 1]}, "y has 2 labels, but X has 60 rows"),
+        ({"y": [0, 1] * 30, "n_refits": 1}, "n_refits=1 gives no standard error"),
+    ],
+    ids=str,
+)
+def test_wrong_questions_are_refused(stumps, rows, wrong, message):
+    with pytest.raises(ValueError, match=message):
+        effects(stumps, rows[0], **wrong)
