@@ -97,8 +97,8 @@ def agreeing(proba: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     to +0.004.
     """
     rows, top = np.arange(len(proba)), proba.max(axis=1)
-    # 1e-15 is a few units in the last place: the scaling must not round it to a tie.
-    raised = np.where(proba.argmax(axis=1) == ranks, proba[rows, ranks], top * (1 + 1e-15))
+    above = top * (1 + 1e-15)  # this product and the scaling err by 1.1e-16 each: no tie
+    raised = np.where(proba.argmax(axis=1) == ranks, proba[rows, ranks], above)
     proba = proba.copy()
     proba[rows, ranks] = raised
     return proba / proba.sum(axis=1, keepdims=True)

@@ -253,9 +253,9 @@ class SupportVectorClassifier(ScoredClassifier):
                 self.constraints, rows.y[train], len(self.levels_), cost[train]
             )
             # A part of the rows may need a higher price than all of them. Exactly at the
-            # least price rounding would decide whether there is a solution; 1e-9 is far above
-            # rounding and far below what moves a score.
-            price = max(C, (1 + 1e-9) * machine.least_C)
+            # least price rounding would decide whether there is a solution.
+            above = 1 + 1e-9  # a sum of n costs errs by n 1e-16; `tol` moves scores by 1e-3
+            price = max(C, above * machine.least_C)
             fold = machine.solve(part(kernels, train), price, **self._limits())
             beta = np.zeros(len(rows))
             beta[train] = fold.beta

@@ -249,6 +249,5 @@ def _points(p: int, count: int = _POINTS) -> np.ndarray:
         return np.zeros((1, 0))
     points = qmc.Sobol(p, seed=0).random(count)
     both = np.concatenate([points, 1.0 - points])
-    # An end of the cube has no quantile. Points are multiples of 2**-30, so that only those at
-    # an end are moved.
-    return np.clip(both, 1e-12, 1.0 - 1e-12)
+    # An end of the cube has no quantile.
+    return np.clip(both, 1e-12, 1.0 - 1e-12)  # others are multiples of 2**-30, about 1e-9

@@ -32,9 +32,9 @@ _ACCEPTED_SHARE = 1e-3  # the share that is accepted where rounding allows no le
 # Multipliers within this share of a bound are set to it: the products end at about 1e-9 of the
 # objective, with tol 1e-3, and so does a multiplier whose partner in the product is not small.
 _SNAP = 1e-6
-# Factor of the thresholds' diagonal: a hundred roundings of 1e-16, so that the pivot of a
-# threshold that few multipliers hold does not become negative.
-_DIAGONAL = 1 + 1e-14
+# Factor of the thresholds' diagonal, so that the pivot of a threshold that few multipliers
+# hold does not become negative.
+_DIAGONAL = 1 + 1e-14  # a hundred roundings of 1e-16
 _PATIENCE = 10  # steps without progress after which rounding dominates
 _TO_BOUND = 0.995  # largest share of the distance to a bound that a step goes
 

@@ -164,9 +164,10 @@ def _initial_point(terms: Terms, start: Solution | None) -> tuple[np.ndarray, np
     if start is not None:
         ratio = np.max(terms.upper) / np.max(start.terms.upper) if terms.hinge else 1.0
         alpha = ratio * start.alpha
-        # The product of two roundings errs by 2e-16; beyond 1e-12 the costs have changed by
-        # different factors, and clipping would break the sums.
-        if np.all(alpha <= (1 + 1e-12) * terms.upper):
+        # Beyond the bounds the costs have changed by different factors, and clipping would
+        # break the sums.
+        limit = (1 + 1e-12) * terms.upper  # ratio and product err by 1e-16 each
+        if np.all(alpha <= limit):
             return np.minimum(alpha, terms.upper), ratio * start.mu
     alpha, mu = np.zeros(len(terms.row)), np.zeros(terms.n_nodes)
     if not terms.hinge:

@@ -150,7 +150,8 @@ def _best_point(
     mean = mean if stage is None else np.where(results["stage"] == stage, mean, np.inf)
     # Equal means may be summed in another order and then differ by rounding, a few 1e-16 times
     # the largest error. Others differ by 1 / (5 n (n + 1)) at least, n rows being in a fold.
-    top = np.flatnonzero(mean <= mean.min() + 1e-12)
+    tied = mean.min() + 1e-12  # between the two for n up to 400,000
+    top = np.flatnonzero(mean <= tied)
     at = top[np.lexsort((results["kappa"][top], results["C"][top]))[0]]
     return float(results["C"][at]), float(results["kappa"][at])
 
