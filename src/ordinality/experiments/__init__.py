@@ -9,41 +9,20 @@
   certain that is; for your own scores too.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .cells import run
-    from .compare import (
-        bayesian_signed_rank,
-        corrected_t,
-        friedman,
-        holm,
-        nemenyi_critical_difference,
-        rank_sum,
-        signed_rank,
-        verdict,
-    )
-    from .result_rows import Store
-    from .results_page import table
-    from .spec import Method, Metric, Spec
-
-_HOMES = {
-    "Method": "spec",
-    "Metric": "spec",
-    "Spec": "spec",
-    "Store": "result_rows",
-    "bayesian_signed_rank": "compare",
-    "corrected_t": "compare",
-    "friedman": "compare",
-    "holm": "compare",
-    "nemenyi_critical_difference": "compare",
-    "rank_sum": "compare",
-    "run": "cells",
-    "signed_rank": "compare",
-    "table": "results_page",
-    "verdict": "compare",
-}
+from .cells import run
+from .compare import (
+    bayesian_signed_rank,
+    corrected_t,
+    friedman,
+    holm,
+    nemenyi_critical_difference,
+    rank_sum,
+    signed_rank,
+    verdict,
+)
+from .result_rows import Store
+from .results_page import table
+from .spec import Method, Metric, Spec
 
 __all__ = [
     "Method",
@@ -61,15 +40,3 @@ __all__ = [
     "table",
     "verdict",
 ]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value  # the next look-up does not come here
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
