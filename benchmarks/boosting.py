@@ -47,9 +47,8 @@ def problem(n: int, d: int = 10, levels: int = 5) -> tuple[np.ndarray, np.ndarra
 
 def fit_ours(X, y, learner: str, margins: str = "all", rounds: int = ROUNDS) -> dict:
     from ordinality.boosting.ensemble import boost
-    from ordinality.boosting.learners import Stump
+    from ordinality.boosting.learners import Stump, Tree
     from ordinality.boosting.perceptron import Perceptron, Sigmoid
-    from ordinality.boosting.trees import Tree
     from ordinality.levels import rank_from_scores
 
     trainers = {

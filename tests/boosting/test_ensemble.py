@@ -4,9 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ordinality.boosting.ensemble import boost, rank_boost
-from ordinality.boosting.learners import DecisionStump, SklearnTrainer, Stump
+from ordinality.boosting.learners import DecisionStump, SklearnTrainer, Stump, Tree
 from ordinality.boosting.perceptron import Perceptron, Sigmoid
-from ordinality.boosting.trees import Tree
 from ordinality.levels import rank_from_scores
 
 TRAINERS = [Stump(), Stump(bins=8), Tree(depth=2), Perceptron(20), Sigmoid(updates=20)]

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ordinality.boosting.learners import Binned, DecisionStump, SklearnTrainer, Stump
+from ordinality.boosting.learners import Binned, DecisionStump, SklearnTrainer, Stump, Tree
 from ordinality.boosting.perceptron import Perceptron, Sigmoid
-from ordinality.boosting.trees import Tree
 
 TRAINERS = [Stump(), Stump(bins=16), Tree(depth=2), Perceptron(30), Sigmoid(updates=30)]
 

@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
-from ..boosting.learners import SklearnTrainer, Stump, Trainer
+from ..boosting.learners import SklearnTrainer, Stump, Trainer, Tree
 from ..boosting.perceptron import Perceptron, Sigmoid
-from ..boosting.trees import Tree
 
 __all__ = ["NAMES", "Election", "Vote", "trainer", "vc_dimension"]
 

@@ -16,9 +16,8 @@ PACKAGE = "ordinality"  # the module of every type of ours in a schema
 # Where each type of ours lives today. All are of version 1.
 _PLACES = """
     boosting.ensemble: Ensemble
-    boosting.learners: ClippedFunction DecisionStump
+    boosting.learners: ClippedFunction DecisionStump DecisionTree
     boosting.perceptron: Halfspace SoftHalfspace
-    boosting.trees: DecisionTree
     estimators.boost_learners: Vote
     estimators.calibration: OrdinalLink
     estimators.fitting: Scaling

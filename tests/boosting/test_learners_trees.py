@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ordinality.boosting.trees import Tree
+from ordinality.boosting.learners import Tree
 
 
 def learn(X, g, mass=None, depth=3, bins=256):
