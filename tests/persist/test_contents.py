@@ -116,7 +116,7 @@ def test_an_encoder_that_would_write_beyond_its_columns_is_refused(path, rows):
     encoder = ColumnTransformer([("one", OneHotEncoder(sparse_output=False), [0])])
     model = make_pipeline(encoder, OrdinalSVM(calibration_folds=None)).fit(X.round(), y)
     model[0].named_transformers_["one"]._n_features_outs = [1]
-    with pytest.raises(persist.ModelFileError, match="another number of columns"):
+    with pytest.raises(persist.ModelFileError, match="do not match its categories"):
         persist.save(model, path)
 
 

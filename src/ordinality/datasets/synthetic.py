@@ -108,7 +108,7 @@ def five_levels_1d(seed: int = 0) -> Split:
 
     Two points in [2, 4] of level 1, three in [4, 6] of level 2, ten in [8, 14] of level 3, five
     in [14, 18] of level 4 and one in [18, 20] of level 5, here uniform in their intervals; the
-    paper speaks of 20 points, while the numbers it lists make 21. The test points are
+    paper mentions 20 points, while the numbers it lists make 21. The test points are
     0.1, 0.2, ..., 20; their levels change at the ends of the intervals, and at 7 in the middle
     of the gap.
 

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ordinality import kernels as ours
 
-from ..kernels.features import Powers
+from ..kernels.features import FixedPolynomial
 from ..kernels.foreign import Function, translate
 from ..svm.kernel_rows import KernelRows
 from ..svm.linear import solve_linear
@@ -135,7 +135,7 @@ class Machine:
 
 def chosen(
     kernel: Any, gamma: float = 1.0, degree: int = 3, coef0: float = 0.0
-) -> ours.Kernel | Function | Powers:
+) -> ours.Kernel | Function | FixedPolynomial:
     """What a user may pass as ``kernel=`` as something to call."""
     if isinstance(kernel, str):
         if kernel not in NAMES:
@@ -147,7 +147,7 @@ def chosen(
             return ours.Gaussian((2.0 * gamma) ** -0.5)
         if kernel == "precomputed":
             return ours.Precomputed()
-        return ours.Linear() if kernel == "linear" else Powers(gamma, degree, coef0)
+        return ours.Linear() if kernel == "linear" else FixedPolynomial(gamma, degree, coef0)
     if isinstance(kernel, ours.Kernel | type) or hasattr(kernel, "clone_with_theta"):
         return translate(kernel)
     if callable(kernel):

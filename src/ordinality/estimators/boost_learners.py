@@ -13,7 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 from ..boosting.learners import SklearnTrainer, Stump, Trainer, Tree
 from ..boosting.perceptron import Perceptron, Sigmoid
 
-__all__ = ["NAMES", "Election", "Vote", "trainer", "vc_dimension"]
+__all__ = ["NAMES", "ClassifierFit", "Vote", "trainer", "vc_dimension"]
 
 
 NAMES = ("perceptron", "sigmoid", "stump", "tree")
@@ -28,7 +28,7 @@ def trainer(
     """Trainer for `n` rows of a learner, which is a name or a classifier."""
     _check_learner(learner)
     if not isinstance(learner, str):
-        return SklearnTrainer(Election(learner))
+        return SklearnTrainer(ClassifierFit(learner))
     if learner == "perceptron":
         return Perceptron(int(updates))
     if learner == "sigmoid":
@@ -60,9 +60,8 @@ def _check_learner(learner: Any) -> None:
         )
     if not has_fit_parameter(learner, "sample_weight"):
         raise ValueError(
-            f"{type(learner).__name__} takes no sample weights, by which boosting tells a "
-            "learner what to look at; choose one that does, such as LogisticRegression or "
-            "DecisionTreeClassifier."
+            f"{type(learner).__name__} takes no sample weights, which boosting needs; choose a "
+            "classifier that does, such as LogisticRegression or DecisionTreeClassifier."
         )
 
 
@@ -70,7 +69,7 @@ def _check_learner(learner: Any) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Election:
+class ClassifierFit:
     """Fits a copy of a scikit-learn classifier to a weighted two-class problem."""
 
     classifier: Any

@@ -397,7 +397,7 @@ class ThresholdedEnsemble(ScoredClassifier):
             costs = costs.take(np.setdiff1d(np.arange(len(rows)), held))
         done = 0 if before is None else len(before.alphas)
         total = float(costs.weights.sum())
-        hook = self._told(log, before, total, watch) if log.wanted else watch
+        hook = self._callback(log, before, total, watch) if log.wanted else watch
         found = self._boost(costs, learner, self.n_estimators - done, rng, before, hook)
         self._rng, self.n_iter_ = rng, len(found.alphas)
         if watch is not None:
@@ -414,13 +414,13 @@ class ThresholdedEnsemble(ScoredClassifier):
         log.stage("%d rounds, %d kept: loss %.6g", self.n_iter_, kept, loss)
         self.feature_importances_ = found.relevance(self.n_features_in_)
 
-    def _told(
+    def _callback(
         self, log: FitLog, before: Ensemble | None, total: float, watch: _Watch | None
     ) -> Callable[..., bool]:
         """What is called after each round: early stopping, and a message."""
         done = 0 if before is None else len(before.alphas)
 
-        def told(*round: Any) -> bool:
+        def callback(*round: Any) -> bool:
             over, losses = watch is not None and watch(*round), round[-1]
             first = losses[0] if before is None else float(before.log_losses[0])
             loss = np.exp(losses[-1] - self._log_terms(first, total))
@@ -429,7 +429,7 @@ class ThresholdedEnsemble(ScoredClassifier):
             log.step("round %d of %d: loss %.6g%s", at, self.n_estimators, loss, held)
             return over
 
-        return told
+        return callback
 
     def _calibrate(self, rows: DistinctRows, costs: DistinctRows, learner: Trainer) -> None:
         def fit_score(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -482,9 +482,9 @@ class OrdinalBoost(ThresholdedEnsemble):
     updates : int, default=200
         Line searches for each perceptron or sigmoid.
     max_bins : int, default=None
-        For stumps and trees: cuts are looked for between so many bins of equal frequency, 2 to
-        256. None: stumps try every cut up to 50,000 distinct rows and 256 bins above, trees
-        use 256.
+        For stumps and trees: most bins of equal frequency between which they cut, 2 to 256.
+        None: stumps try every cut up to 50,000 distinct rows and 256 bins above, trees use
+        256.
     standardize : bool, default=True
         Whether features are shifted and scaled to unit spread first; stumps and trees do
         without.
@@ -671,9 +671,9 @@ class RankBoost(ThresholdedEnsemble):
     updates : int, default=200
         Line searches for each perceptron or sigmoid.
     max_bins : int, default=None
-        For stumps and trees: cuts are looked for between so many bins of equal frequency, 2 to
-        256. None: stumps try every cut up to 50,000 distinct rows and 256 bins above, trees
-        use 256.
+        For stumps and trees: most bins of equal frequency between which they cut, 2 to 256.
+        None: stumps try every cut up to 50,000 distinct rows and 256 bins above, trees use
+        256.
     standardize : bool, default=True
         Whether features are shifted and scaled to unit spread first; stumps and trees do
         without.
@@ -867,7 +867,7 @@ class _Watch:
 
 
 def _first_rounds(ensemble: Ensemble, rounds: int) -> Ensemble:
-    """The ensemble as it was after so many rounds."""
+    """The ensemble as it was after this many rounds."""
     return Ensemble(
         ensemble.learners[:rounds],
         ensemble.alphas[:rounds],

@@ -30,7 +30,7 @@ from .fitting import (
     check_whole,
     rows_of,
 )
-from .svm_search import COSTLY, Search, coarse_to_fine, counted, n_points, whole_powers
+from .svm_search import COSTLY, Search, coarse_to_fine, distinct_split, n_points, whole_powers
 from .threads import one_pool, thread_map
 
 __all__ = ["Given", "OrdinalSVM", "OrdinalSVMCV", "SupportVectorClassifier"]
@@ -720,7 +720,7 @@ class OrdinalSVMCV(SupportVectorClassifier):
             labels = np.zeros(len(given.X), dtype=np.int64)
             labels[kept] = given.ranks
             parts = check_cv(self.cv, labels, classifier=True).split(given.X, labels)
-            splits = [counted(place, given.weights, *part) for part in parts]
+            splits = [distinct_split(place, given.weights, *part) for part in parts]
             splits = [s for s in splits if len(s[1]) and len(np.unique(rows.y[s[0]])) > 1]
         if not splits:
             raise ValueError(

@@ -40,7 +40,7 @@ __all__ = [
     "Tried",
     "best",
     "coarse_to_fine",
-    "counted",
+    "distinct_split",
     "n_points",
     "try_grid",
     "whole_powers",
@@ -187,7 +187,7 @@ def n_points(log_C: np.ndarray, log_kappa: np.ndarray, fine_steps: int) -> int:
     return len(log_C) * len(log_kappa) + (fine if fine_steps else 0)
 
 
-def counted(
+def distinct_split(
     place: np.ndarray, weights: np.ndarray, train: np.ndarray, test: np.ndarray
 ) -> Split:
     """A split of rows as given as one of distinct rows and how often each was seen."""

@@ -2,7 +2,7 @@
 
 Work is spread by a *mapper*, ``mapper(function, works)``, which gives results in any order as
 they finish: by default processes of joblib with one BLAS thread each; a cluster's works as
-well. A cell that fails leaves a row that says how, and the run goes on.
+well. A cell that fails leaves a row that says how, and the run continues.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def run(
 ) -> list[Row]:
     """Compute the cells that the store lacks, and give the rows of all, in their order.
 
-    Stopping in the middle (Ctrl-C, or worse) leaves a store from which the next call goes on.
+    Stopping in the middle (Ctrl-C, or worse) leaves a store from which the next call continues.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def execute(work: Work) -> Row:
             row["metrics"] = rounded(dict(metrics))
         except FileNotFoundError:  # data that are not there: no failure of the method
             raise
-        except Exception as problem:  # the run goes on; the row tells
+        except Exception as problem:  # the run continues; the row says why
             row["error"] = {"type": type(problem).__name__, "message": str(problem)}
     row["seconds"] = round(time.process_time() - began, 3)
     if caught:
@@ -193,7 +193,7 @@ def execute(work: Work) -> Row:
 
 
 def rounded(value: Any) -> Any:
-    """Numbers as rows keep them, to six decimals; lists and dicts of them likewise."""
+    """Numbers as rows keep them, to six decimals; also in lists and dicts."""
     return converted(value, lambda x: round(x, DECIMALS) if isinstance(x, float) else x)
 
 
@@ -221,7 +221,7 @@ def versions() -> dict[str, str]:
 
 
 def processes(jobs: int) -> Mapper:
-    """A mapper over so many processes of joblib; one is this process itself."""
+    """A mapper over this many processes of joblib; one is this process itself."""
     if jobs < 1:
         raise ValueError(f"jobs is {jobs}; give the number of processes, 1 or more.")
     if jobs == 1:

@@ -108,7 +108,7 @@ def all_rows(held: HeldModel, seed: int) -> Scores:
 
 
 def inducing_points(held: HeldModel, seed: int, points: int) -> Scores:
-    """EP of all rows through the values at so many points."""
+    """EP of all rows through the values at this many points."""
     Z, share = _points(held, points)
     prior = Inducing.of(held.kernel, held.X, Z, Direct())
     a = ep(prior, Blurred(held.likelihood, prior.residual), held.y, gradient=False)
@@ -155,7 +155,7 @@ def exact_moments(held: HeldModel, rows: Numbers | None = None) -> tuple[Floats,
 
 
 def swept_belief(held: HeldModel, basis: Basis, block: int) -> Belief:
-    """What the rows say after one sweep in blocks of so many."""
+    """What the rows say after one sweep in blocks of this many rows."""
     belief = Belief.none(basis)
     for start in range(0, len(held.y), block):
         X, y = held.X[start : start + block], held.y[start : start + block]

@@ -103,7 +103,7 @@ class Store:
     def pack(self) -> int:
         """Move all rows into the compressed file, sorted by their keys.
 
-        Killed in the middle, it leaves rows in both files, and the next call goes on. A file
+        Killed in the middle, it leaves rows in both files, and the next call continues. A file
         with lines that are not rows is not packed: they would be lost.
 
         Returns
@@ -161,13 +161,13 @@ class Store:
     def _locked(self) -> Iterator[Any]:
         """The plain file, open for appending, its lock held and its last line whole."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a+b") as file, _alone(file, self.path):
+        with self.path.open("a+b") as file, _exclusive(file, self.path):
             there = self.path.exists() and os.path.samestat(
                 os.fstat(file.fileno()), self.path.stat()
             )
             if not there:  # packed and removed between opening and locking
                 raise ValueError(f"{self.path} was packed by another run; start again.")
-            _mend(file)
+            _end_last_line(file)
             yield file
 
 
@@ -287,7 +287,7 @@ def _no_infinities(value: Any) -> Any:
     return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _mend(file: Any) -> None:
+def _end_last_line(file: Any) -> None:
     """End the last line: with a newline if it is complete, else by removing it."""
     file.seek(0)
     content = file.read()
@@ -302,7 +302,7 @@ def _mend(file: Any) -> None:
 
 
 @contextmanager
-def _alone(file: Any, path: Path) -> Iterator[None]:
+def _exclusive(file: Any, path: Path) -> Iterator[None]:
     """Hold the file's lock; the system releases it with the process, however that ends."""
     try:
         _lock(file)

@@ -382,7 +382,7 @@ def verdict(spec: Spec, found: Sequence[ResultEntry]) -> str:
     paper = own(found)
     judged = [entry for entry in paper if entry.away is not None]
     beside = by_method(entry for entry in found if entry not in paper)
-    words = _counted(judged)
+    words = _agreement(judged)
     if not spec.published:
         words.append("There are no published numbers to compare with.")
     if beside:
@@ -391,7 +391,7 @@ def verdict(spec: Spec, found: Sequence[ResultEntry]) -> str:
     return "\n".join(words)
 
 
-def _counted(judged: Sequence[ResultEntry]) -> list[str]:
+def _agreement(judged: Sequence[ResultEntry]) -> list[str]:
     if not judged:
         return []
     all_ = Agreement.of(judged)

@@ -713,7 +713,7 @@ def _pulled(
         values = [K / scale]
     G, gradients = square(G, len(values[0])), []
     for factor, value, G_i in zip(factors, values, _cofactors(values, G), strict=True):
-        # dL/dK_i but for the scale, which multiplies the gradient and not a matrix.
+        # dL/dK_i without the scale, which multiplies the gradient and not a matrix.
         gradients.append(scale * factor.pullback(X, G_i, value))
     return gradients, scale * float(np.vdot(G_i, values[-1]))
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from .base import Array, Kernel, matching, matrix, rectangle, shaped, square
 from .stationary import symmetric
 
-__all__ = ["Linear", "Polynomial", "Powers", "Spline"]
+__all__ = ["FixedPolynomial", "Linear", "Polynomial", "Spline"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,7 +173,7 @@ def _power(base: Array, exponent: int) -> Array:
 
 
 @dataclass(frozen=True)
-class Powers:
+class FixedPolynomial:
     """``(gamma x'y + coef0)**degree``, the polynomial kernel of support vector machines.
 
     Unlike in `Polynomial` nothing is learnt, and `coef0` may be zero or negative.

@@ -99,7 +99,7 @@ class Correlation(Kernel):
         Returns
         -------
         Correlation
-            ``kernel(X)`` has no negative eigenvalue but for rounding.
+            ``kernel(X)`` has no negative eigenvalue, up to rounding.
         """
         C = replace(self, shrinkage=0.0)(X)
         # An eigenvalue is known to about n eps times the largest, which is at most n.

@@ -441,8 +441,8 @@ def _squared_differences(Z, S, c, total):
 def _add_differences(W, Z, V, total):
     """Add ``sum_i W_ij (z_il - v_lj)`` to ``total``, (d, m); V holds rows as columns.
 
-    Not by row sums and products: there the difference of equal rows is zero but for rounding,
-    which a large weight would show. The inner loop is over columns, to be vectorised.
+    Not by row sums and products: there the difference of equal rows is zero up to
+    rounding, which a large weight would show. The inner loop is over columns, to be vectorised.
     """
     for i in range(W.shape[0]):
         for k in range(V.shape[0]):

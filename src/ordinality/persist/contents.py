@@ -408,7 +408,7 @@ def _try(model: Any, last: Any, rows: Any) -> None:
     if hasattr(model, "predict_proba"):
         proba = _expect(model.predict_proba(rows), (n, labels))
         if not np.allclose(proba.sum(axis=1), 1.0, atol=TOLERANCE):
-            raise ContentError("gives probabilities that do not sum to one")
+            raise ContentError("predicts probabilities that do not sum to one")
     if model is last and ranks_labels:
         _expect(model.scores(rows), (n, labels))
     if model is last and hasattr(last, "regressor_"):
@@ -419,10 +419,10 @@ def _expect(found: Any, shape: tuple[int, ...]) -> np.ndarray:
     array = np.asarray(found)
     if array.shape != shape:
         raise ContentError(
-            f"answers {shape[0]} rows with shape {array.shape} instead of {shape}"
+            f"predicts an array of shape {array.shape} where {shape} was expected"
         )
     if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
-        raise ContentError("answers with values that are not finite")
+        raise ContentError("predicts values that are not finite")
     return array
 
 

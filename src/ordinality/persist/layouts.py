@@ -41,8 +41,8 @@ from .contents import (
 __all__ = ["LAYOUTS"]
 
 _KERNELS = (
-    "Constant", "Correlation", "Foreign", "Gaussian", "Linear", "Matern", "PerItem",
-    "Polynomial", "Powers", "Precomputed", "Product", "RationalQuadratic", "Spline", "Sum",
+    "Constant", "Correlation", "FixedPolynomial", "Foreign", "Gaussian", "Linear", "Matern",
+    "PerItem", "Polynomial", "Precomputed", "Product", "RationalQuadratic", "Spline", "Sum",
 )  # fmt: skip
 _KERNEL = part(*_KERNELS)
 _LEARNERS = part(
@@ -76,7 +76,7 @@ _VALUES: dict[str, Layout] = {
     "Polynomial": {
         "degree": count(low=1), "relevance": _RELEVANCE, "offset": number(0.0), "also": _checked
     },
-    "Powers": {"gamma": _POSITIVE, "degree": count(low=1), "coef0": number()},
+    "FixedPolynomial": {"gamma": _POSITIVE, "degree": count(low=1), "coef0": number()},
     "Precomputed": {"diagonal": optional(number()), "also": _checked},
     "Product": {"parts": every(_KERNEL), "also": _checked},
     "RationalQuadratic": {"length_scale": _SCALE, "alpha": _POSITIVE, "also": _checked},

@@ -214,7 +214,7 @@ def _description(model: Any, summary: Mapping[str, Any] | None) -> dict[str, Any
 
 
 def _plain(value: Any) -> Any:
-    """A NumPy value as JSON can write it; text of what is no number."""
+    """A NumPy value as JSON can write it; anything else becomes text."""
     value = value.tolist() if isinstance(value, np.generic | np.ndarray) else value
     return value if isinstance(value, str | int | float | list) else str(value)
 
@@ -353,7 +353,7 @@ def _opened(file: BinaryIO, name: str) -> zipfile.ZipFile:
             )
     if len(set(names)) < len(names):
         raise ModelFileError(
-            f"{name} has two members of the same name, as no saved model has; it was not "
+            f"{name} has two members of the same name, which no saved model has; it was not "
             "opened."
         )
     _check_sizes(found, name)

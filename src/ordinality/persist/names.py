@@ -44,7 +44,7 @@ _PLACES = """
     gp.site_loop: Approximation
     gp.stream: Settled Stream
     kernels.base: Constant Product Sum
-    kernels.features: Linear Polynomial Powers Spline
+    kernels.features: FixedPolynomial Linear Polynomial Spline
     kernels.foreign: Foreign
     kernels.given: Correlation Precomputed
     kernels.items: PerItem

@@ -320,7 +320,7 @@ def _one_hot(encoder: Any, width: float) -> None:
                 raise ContentError("drops a category that does not exist")
             kept[i] -= 1
     if list(columns) != kept or len(kept) != encoder.n_features_in_:
-        raise ContentError("has another number of columns than of categories")
+        raise ContentError("has columns that do not match its categories")
 
 
 _CHECKS: dict[str, Callable[[Any, float], None]] = {

@@ -38,7 +38,7 @@ __all__ = [
 CONVERGED, MISSING, PAUSED = 0, 1, 2  # outcomes of `take_steps`
 
 # Least curvature relative to the largest diagonal entry, as LIBSVM's TAU. Equal rows have none,
-# but for a rounding of about 4e-16, and then the step ends at a bound.
+# up to a rounding of about 4e-16, and then the step ends at a bound.
 _MIN_CURVATURE = 1e-12
 
 # Multipliers within this share of a bound are set to it: a step rounds by 1e-16 of the bound,

@@ -133,7 +133,7 @@ def choices_to_pairs(
         default rows with equal features are one item.
     features : sequence of str, optional
         Columns that describe alternatives; by default all others. Text is one-hot encoded. An
-        empty list is no column, and needs ``item``.
+        empty list means none, and needs ``item``.
 
     Returns
     -------

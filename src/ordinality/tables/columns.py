@@ -45,7 +45,7 @@ __all__ = [
 LISTED = 8  # names in one sentence, at most
 LARGEST = 1e150  # its square is 1e300: the sum over 1e8 cells is still finite
 MOSTLY = 0.95  # share of cells that must be numbers for the others to count as missing
-FEW_ROWS, LIKE_NAMES = 20, 0.8  # from so many rows on, this share different: names
+FEW_ROWS, LIKE_NAMES = 20, 0.8  # from this many rows on, this share different: names
 MANY_CATEGORIES = 50  # columns one text column may become, the one for all others included
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")

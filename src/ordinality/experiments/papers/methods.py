@@ -243,7 +243,7 @@ def _of_pairs(model: Any, pairs: Pairs) -> Errors:
 
 
 def _scaled(X: NDArray[Any]) -> NDArray[Any]:
-    """Unit spread around zero, but for indicators of categories, which stay 0 and 1."""
+    """Unit spread around zero, except for indicators of categories, which stay 0 and 1."""
     indicator = np.all((X == 0) | (X == 1), axis=0)
     spread = X.std(axis=0)
     return np.where(indicator, X, (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
@@ -350,7 +350,7 @@ def _found(search: Any) -> dict[str, float]:
         chosen["kappa"] = 2 * search.gamma_
     results, found = search.cv_results_, {}
     for name, value in chosen.items():
-        fine = np.unique(results[name][results["stage"] == "fine"])  # nine, the coarse amid
+        fine = np.unique(results[name][results["stage"] == "fine"])  # nine around the coarse
         step = 0.2 * (np.searchsorted(fine, value) - 4)
         found[name] = float(10.0 ** (np.log10(fine[4]) + step))
     return found

@@ -65,7 +65,7 @@ RANKBOOST = (
 )
 LARGE_SVM = (
     "The tuned machines on the four large sets are computed only when they are named: the "
-    "paper speaks of more than four days."
+    "paper reports more than four days."
 )
 
 

@@ -160,7 +160,7 @@ def ranks_table(spec: Spec, rows: dict[str, Any]) -> ResultTable:
 def _friedman(
     spec: Spec, ours: dict[Any, float], methods: Sequence[Method], bins: str, error: str
 ) -> Friedman | None:
-    """The test over the sets with so many bins; None if a mean is missing."""
+    """The test over the sets with this number of bins; None if a mean is missing."""
     metric = spec.metric(error)
     sets = [name for name in spec.sets if name.endswith(f"_{bins}")]
     scores = np.array(

@@ -239,8 +239,8 @@ SPECS = (
         axis_title="labels",
         notes=(
             "The paper does not say how many rows it tested; here they are 1000. It prints no "
-            "numbers, and finds the Gaussian process clearly superior, the more so the more "
-            "labels there are. Here it is ahead for every number of labels.",
+            "numbers, and finds the Gaussian process clearly superior, by a margin that grows "
+            "with the number of labels. Here it is ahead for every number of labels.",
             "Its lead in points shrinks with their number, from 1.5 for two labels to 0.3 for "
             "ten (rank correlation: from 0.031 to 0.002), since both make fewer errors; of the "
             "machine's it avoids 24 % for two labels, and 13 to 16 % from five on. The bars of "

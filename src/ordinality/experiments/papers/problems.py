@@ -99,7 +99,7 @@ def ten_levels(name: str, partition: int) -> Split:
 def items(name: str, partition: int) -> Pairs:
     """Comparisons of the rows of a metric set: the larger target is preferred.
 
-    So many training pairs as the paper had, and 20,000 test pairs from among all: two of the
+    As many training pairs as the paper had, and 20,000 test pairs from among all: two of the
     sets have fewer, so that pairs must have been drawn more than once.
     """
     metric = load(f"regression/{name}")
