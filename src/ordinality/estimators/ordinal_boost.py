@@ -7,7 +7,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils import check_consistent_length, check_random_state
@@ -54,12 +54,13 @@ class BoundTerms(NamedTuple):
 class ThresholdedEnsemble(ScoredClassifier):
     """A weighted vote of confidence functions, cut into levels by ordered thresholds.
 
-    Subclasses say how to boost (`_boost`), the values of their own parameters (`_choices`), by
-    which error held-out rows are judged (`_absolute`), and how many terms a loss has
-    (`_log_terms`).
+    Subclasses say which function runs the rounds (`_algorithm`), the two values of the
+    parameter that it takes besides (`_choices`: one for the absolute error, then one for the
+    classification error), and how many terms a loss has (`_log_terms`).
     """
 
-    _choices: ClassVar[dict[str, tuple[str, ...]]]
+    _algorithm: ClassVar[Callable[..., Ensemble]]
+    _choices: ClassVar[dict[str, tuple[str, str]]]
     _rng: np.random.Generator  # as the rounds left it
 
     learner: Any
@@ -308,11 +309,16 @@ class ThresholdedEnsemble(ScoredClassifier):
         start: Ensemble | None = None,
         watch: Callable[..., bool] | None = None,
     ) -> Ensemble:
-        raise NotImplementedError
+        own = {name: getattr(self, name) for name in self._choices}
+        return self._algorithm(
+            rows.X, rows.y, len(self.levels_), learner, rounds=rounds, weights=rows.weights,
+            rng=rng, start=start, watch=watch, **own,
+        )  # fmt: skip
 
     def _absolute(self) -> bool:
         """Whether the absolute error is aimed at, and not the classification error."""
-        raise NotImplementedError
+        ((name, (absolute, _)),) = self._choices.items()
+        return bool(getattr(self, name) == absolute)
 
     def _log_terms(self, first: float, total: float) -> float:
         """Logarithm of the divisor that makes losses means, by the first log loss or weight."""
@@ -577,6 +583,7 @@ class OrdinalBoost(ThresholdedEnsemble):
     True
     """
 
+    _algorithm = staticmethod(boost)
     _choices: ClassVar = {"margins": ("all", "left-right")}
 
     def __init__(
@@ -621,23 +628,6 @@ class OrdinalBoost(ThresholdedEnsemble):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _boost(
-        self,
-        rows: DistinctRows,
-        learner: Trainer,
-        rounds: int,
-        rng: np.random.Generator,
-        start: Ensemble | None = None,
-        watch: Callable[..., bool] | None = None,
-    ) -> Ensemble:
-        return boost(
-            rows.X, rows.y, len(self.levels_), learner, margins=cast(Any, self.margins),
-            rounds=rounds, weights=rows.weights, rng=rng, start=start, watch=watch,
-        )  # fmt: skip
-
-    def _absolute(self) -> bool:
-        return self.margins == "all"
 
     def _log_terms(self, first: float, total: float) -> float:
         return float(np.log(total))
@@ -754,6 +744,7 @@ class RankBoost(ThresholdedEnsemble):
     array([0, 1, 2])
     """
 
+    _algorithm = staticmethod(rank_boost)
     _choices: ClassVar = {"thresholding": ("absolute", "zero-one")}
 
     def __init__(
@@ -798,24 +789,6 @@ class RankBoost(ThresholdedEnsemble):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def _boost(
-        self,
-        rows: DistinctRows,
-        learner: Trainer,
-        rounds: int,
-        rng: np.random.Generator,
-        start: Ensemble | None = None,
-        watch: Callable[..., bool] | None = None,
-    ) -> Ensemble:
-        return rank_boost(
-            rows.X, rows.y, len(self.levels_), learner,
-            thresholding=cast(Any, self.thresholding),
-            rounds=rounds, weights=rows.weights, rng=rng, start=start, watch=watch,
-        )  # fmt: skip
-
-    def _absolute(self) -> bool:
-        return self.thresholding == "absolute"
 
     def _log_terms(self, first: float, total: float) -> float:
         return first  # all pairs weigh one before the first round
