@@ -672,7 +672,7 @@ class RankBoost(ThresholdedEnsemble):
         more fit. None: no probabilities, and `predict_proba` does not exist.
     validation_fraction : float, default=None
         Share of each level held out to stop early: the round with the least error of these
-        rows (absolute for ``margins="all"``, else classification) is kept.
+        rows, by the error that ``thresholding`` names, is kept.
     patience : int, default=50
         Rounds without improvement after which early stopping ends the fit.
     tol : float, default=1e-4
