@@ -26,9 +26,9 @@ from pathlib import Path
 
 import numpy as np
 from bench import benchmark, compute, rows, say
-from problems import Problem, smooth_ordinal
 
 from ordinality import experiments
+from ordinality.datasets import SmoothProblem, smooth_ordinal
 
 HERE = Path(__file__).parent
 OURS = "ordinality"
@@ -105,14 +105,16 @@ def main() -> None:
     print(table(rows(spec, cells)))
 
 
-def drawn(size: str, number: int) -> Problem:
+def drawn(size: str, number: int) -> SmoothProblem:
     """The problem of a size such as "200 rows, 5 levels"; seeds are counted from 0."""
     n, _, levels, _ = size.split()
-    return smooth_ordinal(int(n), int(levels), seed=number - 1)
+    problem = smooth_ordinal(int(n), int(levels), seed=number - 1)
+    # The peers take levels from 0.
+    return problem._replace(y=problem.y - 1, y_test=problem.y_test - 1)
 
 
 def measured(
-    problem: Problem, seed: int, name: str, limit: float, version: str, threads: int
+    problem: SmoothProblem, seed: int, name: str, limit: float, version: str, threads: int
 ) -> dict:
     """Fit one method to one problem, in a process of its own."""
     row = {"n": len(problem.y), "levels": int(problem.y_test.max()) + 1, "floor": problem.floor}
