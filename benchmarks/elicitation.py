@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -78,16 +77,11 @@ def linear(rng):
 
 
 def sushi(rng):
-    import polars as pl
+    from ratings_and_pairs import survey
 
     from ordinality import PreferenceGP
 
-    folder = Path(os.environ["ORDINALITY_DATA"]) / "research_only"
-    items = pl.read_csv(folder / "sushi3_items.csv")
-    features = items.select("style", "oiliness", "freq_eaten", "price", "freq_sold")
-    group = items.select(pl.col("minor_group").cast(pl.String)).to_dummies()
-    X = np.column_stack([features.to_numpy(), group.to_numpy()]).astype(float)
-    orders = pl.read_csv(folder / "sushi3b_orders.csv.gz").drop("user").to_numpy()
+    X, orders, _ = survey()
     some = orders[rng.choice(len(orders), 60, replace=False)]
     pairs = np.stack([some[:, :-1], some[:, 1:]], axis=-1).reshape(-1, 2)
     return X, rng.multivariate_normal(
