@@ -1,9 +1,9 @@
 """Rows of a cumulative link model, and their log-likelihood in one pass by blocks.
 
-The parameters are one vector: alpha (q,), then gamma (q,) for each nominal column, beta (d,) and
-zeta (c,). Rows are kept sorted by level, so that a block of them has one upper and one lower
+The parameters are one vector: alpha (q,), then gamma (q,) for each nominal column, beta (d,)
+and zeta (c,). Rows are kept sorted by level, so that a block has one upper and one lower
 threshold, and sums over a level are sums over blocks. Location columns cost one product
-``X' diag(om) X`` a block; thresholds are tridiagonal; nothing of n rows and d + K columns exists.
+``X' diag(om) X`` a block, and thresholds are tridiagonal.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from .links import LOG_P, OM_L, OM_U, R_L, R_U, Link, interval_terms
 from .structures import Structure
 
-__all__ = ["Evaluation", "Parameters", "RowEvaluation", "Rows"]
+__all__ = ["Block", "Evaluation", "Parameters", "RowEvaluation", "RowTerms", "Rows"]
 
 _BLOCK = 1 << 18  # numbers of X in a block: 2 MB, which stays in the cache between two uses
 
@@ -114,7 +115,7 @@ class Rows:
         cuts = np.searchsorted(self.y, np.arange(self.n_levels + 1))
         M = np.column_stack([np.ones(n), self.N])
         found = []
-        for level, (start, stop) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+        for level, (start, stop) in enumerate(pairwise(cuts)):
             for a in range(start, stop, step):
                 at = slice(a, min(a + step, stop))
                 found.append(Block(at, level, self.X[at], M[at], self.Z[at]))
@@ -211,7 +212,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class RowTerms:
-    """Terms of the rows of a block, all weighted; ends and width in units of the latent value."""
+    """Terms of the rows of a block, weighted; ends and width in units of the latent value."""
 
     value: float
     g_u: np.ndarray  # derivative in the upper and in the lower threshold (the latter negative)
@@ -228,6 +229,7 @@ class RowTerms:
 class _Sums:
     """Sums over blocks, thresholds as if flexible."""
 
+    concave: bool
     value: float
     G: np.ndarray  # (K-1, 1+p): gradient of each threshold
     D: np.ndarray  # (K-1, 1+p, 1+p): information of a threshold
@@ -239,7 +241,6 @@ class _Sums:
     ZZ: np.ndarray  # (c, c)
     TZ: np.ndarray  # (K-1, 1+p, c)
     XZ: np.ndarray  # (d, c)
-    concave: bool
 
     @classmethod
     def empty(cls, rows: Rows, *, pairs: bool) -> _Sums:
@@ -248,7 +249,8 @@ class _Sums:
         location = (d, d) if pairs else (d,)
         shapes = [(m, r), (m, r, r), (m - 1, r, r), (d,), location, (m, r, d), (c,)]
         shapes += [(c, c), (m, r, c), (d, c)]
-        return cls(0.0, *(np.zeros(shape) for shape in shapes), rows.link.log_concave)
+        zeros: Any = [np.zeros(shape) for shape in shapes]
+        return cls(rows.link.log_concave, 0.0, *zeros)
 
     def add(self, block: Block, t: RowTerms) -> None:
         """Add the rows of a block."""
