@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
-from .rows import RowEvaluation, Rows
+from .rows import RowExpansion, Rows
 
 __all__ = ["Maximum", "maximise", "start_vector"]
 
@@ -34,7 +34,7 @@ class Maximum:
     """Where the search ended."""
 
     vector: np.ndarray
-    evaluation: Any  # without the penalty: Evaluation, or RowEvaluation if it had many columns
+    evaluation: Any  # without the penalty: Expansion, or RowExpansion if it had many columns
     n_iter: int
     decrement: float  # expected gain of the last step, twice
     converged: bool
@@ -154,7 +154,7 @@ def _factor(information: np.ndarray) -> tuple[tuple[np.ndarray, bool], bool]:
 
 
 def _cg_step(
-    rows: Rows, now: RowEvaluation, penalty: np.ndarray, slope: np.ndarray, accuracy: float
+    rows: Rows, now: RowExpansion, penalty: np.ndarray, slope: np.ndarray, accuracy: float
 ) -> np.ndarray:
     """Solve for the step by conjugate gradients, to a relative accuracy."""
     t, X = len(now.T), rows.X

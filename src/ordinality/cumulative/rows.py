@@ -19,7 +19,7 @@ import numpy as np
 from .links import LOG_P, OM_L, OM_U, R_L, R_U, Link, interval_terms
 from .structures import Structure
 
-__all__ = ["Block", "Evaluation", "Parameters", "RowEvaluation", "RowTerms", "Rows"]
+__all__ = ["Block", "Expansion", "Parameters", "RowExpansion", "RowTerms", "Rows"]
 
 _BLOCK = 1 << 18  # numbers of X in a block: 2 MB, which stays in the cache between two uses
 
@@ -39,8 +39,8 @@ class Parameters:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
-    """Log-likelihood, its gradient and minus its second derivatives at some parameters."""
+class Expansion:
+    """Log-likelihood, its gradient and minus its second derivatives at a vector."""
 
     value: float
     gradient: np.ndarray
@@ -48,7 +48,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, eq=False)
-class RowEvaluation:
+class RowExpansion:
     """The same without the products of all pairs of location columns; no scale effects."""
 
     value: float
@@ -148,7 +148,7 @@ class Rows:
             value += self.weights[block.part] @ interval_terms(self.link, u, l, w)[LOG_P]
         return float(value) if np.isfinite(value) else -np.inf
 
-    def evaluate(self, vector: np.ndarray) -> Evaluation | None:
+    def evaluate(self, vector: np.ndarray) -> Expansion | None:
         """Value, gradient and information; None outside the domain."""
         p, sums = self.parts(vector), _Sums.empty(self, pairs=True)
         for block in self.blocks:
@@ -158,7 +158,7 @@ class Rows:
             sums.add(block, terms)
         return sums.evaluation(self.structure)
 
-    def evaluate_rows(self, vector: np.ndarray) -> RowEvaluation | None:
+    def evaluate_rows(self, vector: np.ndarray) -> RowExpansion | None:
         """The same for many columns; None outside the domain."""
         p, sums, a = self.parts(vector), _Sums.empty(self, pairs=False), np.empty(len(self.y))
         for block in self.blocks:
@@ -168,7 +168,7 @@ class Rows:
             sums.add(block, terms)
             a[block.part] = terms.a_u + terms.a_l
         gradient, T, TX, _ = sums.in_parameters(self.structure)
-        return RowEvaluation(float(sums.value), gradient, T, TX, a, sums.XX)
+        return RowExpansion(float(sums.value), gradient, T, TX, a, sums.XX)
 
     def row_terms(self, block: Block, p: Parameters) -> RowTerms | None:
         """What the sums need of each row of a block; None if one is outside the domain."""
@@ -310,11 +310,11 @@ class _Sums:
         t = r * q
         return gradient, T.reshape(t, t), TX.reshape(t, d), TZ.reshape(t, c)
 
-    def evaluation(self, structure: Structure) -> Evaluation:
+    def evaluation(self, structure: Structure) -> Expansion:
         """The sums as functions of the parameters."""
         gradient, T, TX, TZ = self.in_parameters(structure)
         parts = [[T, TX, TZ], [TX.T, self.XX, self.XZ], [TZ.T, self.XZ.T, self.ZZ]]
-        return Evaluation(float(self.value), gradient, np.block(parts))
+        return Expansion(float(self.value), gradient, np.block(parts))
 
 
 def _gram(X: Any, weights: np.ndarray, positive: bool) -> np.ndarray:

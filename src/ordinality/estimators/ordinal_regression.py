@@ -39,6 +39,7 @@ from .regression_summary import (
 
 __all__ = ["OrdinalRegression"]
 
+_OF_ROWS = ("_regression", "_kept", "_n_rows")
 _MOST_LEVELS = 1000  # each threshold is a row of the information matrix
 
 
@@ -464,8 +465,8 @@ class OrdinalRegression(OrdinalClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        state.pop("_regression", None)  # the rows, which a file should not hold
-        return state
+        # The rows, which a file should not hold, and what is needed with them only.
+        return {name: value for name, value in state.items() if name not in _OF_ROWS}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
