@@ -20,7 +20,15 @@ import numpy as np
 
 from ._compile import check_shape, loop
 
-__all__ = ["JET", "LOGIT", "PROBIT", "blurred_jets", "interval_jets", "point_jet"]
+__all__ = [
+    "JET",
+    "LOGIT",
+    "PROBIT",
+    "blurred_jets",
+    "interval_jets",
+    "point_jet",
+    "truncated_normal",
+]
 
 PROBIT, LOGIT = 0, 1
 
@@ -127,31 +135,42 @@ def _normal_cumulants(lower, upper, f, s):
     Returns log P, k1, 1 - k2, k2, k3, k4 and, at the upper boundary u with r = phi(u)/P,
     r, r (u - k1) and r ((u - k1)^2 - k2).
     """
-    two_sided = math.isfinite(lower) and math.isfinite(upper)
-    if two_sided:
-        # Width and centre come from the thresholds: u - l and (l + u)/2 cancel.
-        w = (upper - lower) / s
-        c = (0.5 * (upper + lower) - f) / s
+    # Width and centre come from the thresholds: u - l and (l + u)/2 cancel.
+    w = (upper - lower) / s
+    c = (0.5 * (upper + lower) - f) / s
+    l, u = (lower - f) / s, (upper - f) / s  # noqa: E741
+    logp, k1, deficit, k2, k3, k4, _, (r, e, q) = truncated_normal(l, u, w, c)
+    return logp, k1, deficit, k2, k3, k4, r, e, q
+
+
+@loop
+def truncated_normal(l, u, w, c):  # noqa: E741
+    """Cumulants of the standard normal truncated to (l, u), of width w and centre c.
+
+    Returns log P, k1, 1 - k2, k2, k3, k4 and, for the lower and for the upper boundary b with
+    r = phi(b)/P, the three r, r |b - k1| and r ((b - k1)^2 - k2).
+    """
+    if math.isfinite(l) and math.isfinite(u):
         flip = c < 0.0
         c = abs(c)
-    elif math.isfinite(lower) or math.isfinite(upper):
+    elif math.isfinite(l) or math.isfinite(u):
         w = c = math.inf
-        flip = not math.isfinite(lower)
+        flip = not math.isfinite(l)
     else:
-        return 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        none = (0.0, 0.0, 0.0)
+        return 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, none, none
     # Reflected so that the interval lies to the right of the latent value (c >= 0). The near
     # boundary comes from its threshold: c - w/2 cancels for intervals that are very wide.
-    l = (f - upper) / s if flip else (lower - f) / s  # noqa: E741
+    l = -u if flip else l  # noqa: E741
     if l <= 0.0 and w > 1.5:
         logp, k1, deficit, k2, k3, k4, near, far = _wide(l, w, c)
     elif w <= 1.5 and c * w < 2.0:
         logp, k1, deficit, k2, k3, k4, near, far = _narrow(w, c)
     else:
         logp, k1, deficit, k2, k3, k4, near, far = _tail(l, w, c)
-    r, e, q = near if flip else far
     if flip:
-        k1, k3 = -k1, -k3
-    return logp, k1, deficit, k2, k3, k4, r, e, q
+        return logp, -k1, deficit, k2, -k3, k4, far, near
+    return logp, k1, deficit, k2, k3, k4, near, far
 
 
 @loop
