@@ -6,10 +6,11 @@ shows what it makes of the columns.
 """
 
 from .assess import SCORES, Assessment, Choice, assess, choose
-from .evaluate import Evaluation, evaluation, labelled_rows
+from .evaluate import Evaluation, evaluation
 from .inspect import Effect, effects
 from .models import BASELINES, MODELS, Model, Skipped, baselines, model
 from .problem import NoOrderError, Problem, folds, problem_of
+from .rows import labelled_rows
 from .study import Study, study, study_of
 
 __all__ = [
