@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import narwhals as nw
 import numpy as np
@@ -41,7 +41,7 @@ from .read import (
     too_large,
 )
 
-__all__ = ["Scan", "open_table", "scan"]
+__all__ = ["IN_MEMORY", "Scan", "lowest", "open_table", "scan"]
 
 IN_MEMORY = 2**28  # bytes of cells; reading takes several times as much, which any machine has
 BLOCK_ROWS, BLOCK_CELLS = 2**16, 2**21  # of Parquet and Arrow, at most
@@ -124,7 +124,8 @@ class Scan:
         count : int
             Number of rows; all if there are not as many.
         seed : int, default=0
-            Seed of the random numbers. The same seed draws the same rows.
+            Seed of the random numbers. The same seed draws the same rows, and more of them if
+            `count` is larger.
         columns : sequence of str, optional
             The columns to read; by default all.
         target : str, optional
@@ -153,8 +154,12 @@ class Scan:
                 ) from None
             keys = np.append(keys, rng.random(len(frame)))
             if len(keys) > count:
-                lowest = _lowest(keys, None if target is None else kept[target], count)
-                kept, keys = kept[lowest], keys[lowest]
+                labels = None
+                if target is not None:
+                    ranks = kept[target].cast(polars.String).rank("dense").fill_null(0)
+                    labels = ranks.cast(polars.Int64).to_numpy()
+                taken = lowest(keys, labels, count)
+                kept, keys = kept[taken], keys[taken]
         vars(self)["rows"] = total
         return Table(nw.from_native(kept, eager_only=True), self.source, tuple(notes))
 
@@ -169,16 +174,14 @@ class Scan:
         return self.sample(self.rows)
 
 
-def _lowest(keys: np.ndarray, labels: Any, count: int) -> np.ndarray:
-    """Places of the lowest keys, and of the lowest of each label."""
-    import polars
-
+def lowest(keys: np.ndarray, labels: np.ndarray | None, count: int) -> np.ndarray:
+    """Places of the lowest keys, and of the ten lowest of each label, 0, 1, ..., in order."""
     taken = np.zeros(len(keys), dtype=bool)
-    taken[np.argpartition(keys, count)[:count]] = True
-    if labels is not None and labels.n_unique() <= MOST_LEVELS:
-        both = polars.DataFrame({"key": keys, "label": labels.cast(polars.String)})
-        rank = both.select(polars.col("key").rank("ordinal").over("label")).to_series()
-        taken |= rank.to_numpy() <= OF_LEVEL
+    order = np.argsort(keys)
+    taken[order[:count]] = True
+    if labels is not None and labels.max(initial=0) < MOST_LEVELS:
+        for label in np.unique(labels):
+            taken[order[labels[order] == label][:OF_LEVEL]] = True
     return np.flatnonzero(taken)
 
 
