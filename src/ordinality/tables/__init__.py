@@ -2,10 +2,10 @@
 
 `read` and `features_and_target` turn a data file into a problem of ordinal regression, and
 `rows_for` prepares the rows of a new table for a fitted model. `scan` opens a table that need
-not fit in memory, and `open_table` decides by its size. `suggest` recognises the order
-of levels; `write` saves columns, and `formula_cells` counts cells that a spreadsheet would take
-for formulas. `choices_to_pairs` and `rankings_to_pairs` turn tables of choices and of ranks
-into comparisons.
+not fit in memory, and `open_table` decides by its size. `suggest` recognises the order of
+levels; `write` saves columns, `write_blocks` saves them as they come, and `formula_cells`
+counts cells that a spreadsheet would take for formulas. `choices_to_pairs` and
+`rankings_to_pairs` turn tables of choices and of ranks into comparisons.
 """
 
 from ordinality.scales import Suggestion, suggest
@@ -16,7 +16,7 @@ from .encoding import feature_names, rows_for, sources
 from .read import read
 from .scan import Scan, open_table, scan
 from .task import Task, features_and_target
-from .write import formula_cells, write
+from .write import formula_cells, write, write_blocks
 
 __all__ = [
     "Comparisons",
@@ -37,4 +37,5 @@ __all__ = [
     "sources",
     "suggest",
     "write",
+    "write_blocks",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from .assess import SCORES, scores
 from .problem import Problem, level_proba
 from .study import json_value
 
-__all__ = ["Evaluation", "evaluation"]
+__all__ = ["Evaluation", "evaluation", "pooled"]
 
 
 @dataclass(frozen=True)
@@ -140,5 +141,25 @@ def evaluation(
         confusion=confusion_matrix(
             ranks, proba.argmax(axis=1), labels=np.arange(order.n_levels)
         ),
+        notes=notes,
+    )
+
+
+def pooled(parts: Sequence[tuple[float, Evaluation]], notes: tuple[str, ...]) -> Evaluation:
+    """The evaluation of several blocks of rows together; each comes with its weight."""
+    weights = [weight for weight, _ in parts]
+    found = [part for _, part in parts]
+
+    def average(scores: list[dict[str, float]]) -> dict[str, float]:
+        return {
+            name: float(np.average([one[name] for one in scores], weights=weights))
+            for name in SCORES
+        }
+
+    return Evaluation(
+        rows=sum(one.rows for one in found),
+        scores=average([one.scores for one in found]),
+        baseline=average([one.baseline for one in found]),
+        confusion=np.sum([one.confusion for one in found], axis=0),
         notes=notes,
     )

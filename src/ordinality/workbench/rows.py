@@ -1,16 +1,80 @@
-"""Rows of a table with labels, as a fitted pipeline takes them."""
+"""Rows of a table with labels, as a fitted pipeline takes them: all at once, or in blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ordinality.tables import Table, TableError, rows_for
+from ordinality.levels import Order
+from ordinality.tables import Scan, Table, TableError
 from ordinality.tables.columns import column, counted, is_text, numbers, parsed, words
+from ordinality.tables.encoding import Unseen, rows_and_unseen, unseen_sentences
+from ordinality.tables.scan import IN_MEMORY
 from ordinality.tables.task import missing, weights_of
 
-__all__ = ["labelled_rows"]
+__all__ = ["ScannedRows", "labelled", "labelled_rows", "left_out", "unlabelled"]
+
+
+@dataclass(frozen=True)
+class ScannedRows:
+    """All rows of a table of which a problem holds a sample."""
+
+    scan: Scan
+    target: str
+    weights: str | None
+    order: Order
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """Number of rows of each level, in order; those without a label are not counted."""
+        total = np.zeros(self.order.n_levels, dtype=np.int64)
+        for block in self.scan.batches([self.target]):
+            series = column(block, self.target)
+            y = _as_levels(series.filter((~missing(series)).tolist()), self.order.levels)
+            total += np.bincount(self.order.encode(y), minlength=len(total))
+        return total.tolist()
+
+    def __len__(self) -> int:
+        return sum(self.counts)
+
+    def blocks(
+        self, encoder: Any, progress: Callable[[float], Any]
+    ) -> Iterator[tuple[np.ndarray, ...]]:
+        """Encoded features, labels and weights, block by block; told the share that is read."""
+        extra = [name for name in (self.target, self.weights) if name is not None]
+        columns = [*dict.fromkeys([*encoder.feature_names_in_, *extra])]
+        read = 0
+        for block in self.scan.batches(columns):
+            progress(read / self.scan.rows)
+            read += len(block)
+            if found := encoded_rows(encoder, self.order.levels, block, *extra):
+                yield found
+
+    def sample(self, encoder: Any, count: int, seed: int) -> tuple[np.ndarray, ...]:
+        """Encoded features, labels and weights of random rows, at most as memory takes."""
+        extra = [name for name in (self.target, self.weights) if name is not None]
+        columns = [*dict.fromkeys([*encoder.feature_names_in_, *extra])]
+        count = min(count, IN_MEMORY // (8 * len(columns)))
+        drawn = self.scan.sample(count, seed, columns, self.target)
+        return encoded_rows(encoder, self.order.levels, drawn, *extra) or ()
+
+
+def encoded_rows(
+    encoder: Any, levels: np.ndarray, table: Table, target: str, weights: str | None = None
+) -> tuple[np.ndarray, ...] | None:
+    """Features as numbers, labels, and weights if there are, of the rows that have a label."""
+    if unlabelled(table, target, weights).all():
+        return None
+    try:
+        frame, y, weight, _, _ = labelled(encoder, levels, table, target, weights)
+    except TableError as wrong:
+        raise TableError(f"{table.source}: {wrong}") from None
+    X = encoder.transform(frame)
+    return (X, y) if weight is None else (X, y, weight)
 
 
 def labelled_rows(
@@ -54,18 +118,40 @@ def labelled_rows(
     >>> y, notes
     (array([0]), ('Left out 1 row without effect.',))
     """
+    frame, y, weight, without, unseen = labelled(
+        pipeline[0], pipeline[-1].levels_, table, target, weights
+    )
+    notes = (*left_out(without, target, weights), *unseen_sentences(unseen))
+    return frame, y, weight, notes
+
+
+def left_out(count: int, target: str, weights: str | None) -> list[str]:
+    """A sentence on rows that lack a label or a weight, if there are any."""
+    wanted = target if weights is None else f"{target} or {weights}"
+    return [f"Left out {counted(count, 'row')} without {wanted}."] if count else []
+
+
+def unlabelled(table: Table, target: str, weights: str | None = None) -> np.ndarray:
+    """Which rows lack a label or a weight."""
     wanted = [target] if weights is None else [target, weights]
-    series = [column(table, name) for name in wanted]
-    empty = np.any([missing(one) for one in series], axis=0)
+    return np.any([missing(column(table, name)) for name in wanted], axis=0)
+
+
+def labelled(
+    encoder: Any, levels: np.ndarray, table: Table, target: str, weights: str | None
+) -> tuple[Any, np.ndarray, np.ndarray | None, int, Unseen]:
+    """As `labelled_rows`, with counts of the rows left out and of the cells not seen before."""
+    empty = unlabelled(table, target, weights)
     if empty.all():
-        raise TableError(f"No row of {table.source} has a value in {' and '.join(wanted)}.")
-    left_out = counted(int(empty.sum()), "row")
-    notes = [f"Left out {left_out} without {' or '.join(wanted)}."] if empty.any() else []
-    kept = np.flatnonzero(~empty).tolist()
-    frame, said = rows_for(pipeline[0], Table(table.frame[kept, :], table.source))
-    y = _as_levels(series[0][kept], pipeline[-1].levels_)
-    weight = None if weights is None else weights_of(series[1][kept])
-    return frame, y, weight, (*notes, *said)
+        wanted = target if weights is None else f"{target} and {weights}"
+        raise TableError(f"No row of {table.source} has a value in {wanted}.")
+    if empty.any():
+        kept = np.flatnonzero(~empty).tolist()
+        table = Table(table.frame[kept, :], table.source)
+    frame, unseen = rows_and_unseen(encoder, table)
+    y = _as_levels(column(table, target), levels)
+    weight = None if weights is None else weights_of(column(table, weights))
+    return frame, y, weight, int(empty.sum()), unseen
 
 
 def _as_levels(series: Any, levels: np.ndarray) -> np.ndarray:
@@ -78,10 +164,11 @@ def _as_levels(series: Any, levels: np.ndarray) -> np.ndarray:
     else:
         y = numbers(series)
     known = levels.tolist()
-    extra = next((i for i, label in enumerate(y.tolist()) if label not in known), None)
-    if extra is not None:
+    extra = [label for label in dict.fromkeys(y.tolist()) if label not in known]
+    if extra:
+        cell = words(series)[y.tolist().index(extra[0])]
         raise TableError(
-            f"{series.name} holds {words(series)[extra]!r}, which is not one of the levels "
+            f"{series.name} holds {cell!r}, which is not one of the levels "
             f"the model knows: {', '.join(str(level) for level in known)}."
         )
     return y.astype(levels.dtype)
