@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from ordinality._files import put
+from ordinality._files import put, writing
 
 posix = pytest.mark.skipif(os.name == "nt", reason="modes and links of POSIX")
 
@@ -107,3 +107,13 @@ def test_long_names_are_no_obstacle(tmp_path):
     file = tmp_path / ("a" * 255)
     put(file, b"new")
     assert file.read_bytes() == b"new"
+
+
+def test_a_block_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path):
+    file = tmp_path / "file"
+    file.write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt), writing(file) as out:  # noqa: PT012
+        out.write(b"half")
+        raise KeyboardInterrupt
+    assert file.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [file]

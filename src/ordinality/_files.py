@@ -7,13 +7,22 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["put"]
+__all__ = ["put", "writing"]
 
 
 def put(path: Path, content: bytes) -> None:
-    """Write bytes to a file so that readers see the old content or the new, never a part.
+    """Write bytes to a file so that readers see the old content or the new, never a part."""
+    with writing(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which takes its place when the block ends and is gone if it fails.
 
     A symbolic link is followed, and a file that is replaced keeps its mode. The content is on
     the disk before it takes the file's place.
@@ -22,12 +31,13 @@ def put(path: Path, content: bytes) -> None:
     if path.is_symlink():  # realpath gives up on a loop of links
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
     if path.exists() and not path.is_file():  # a device or a pipe cannot be replaced
-        path.write_bytes(content)
+        with open(path, "wb") as file:
+            yield file
         return
     beside = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
         with open(beside, "xb") as file:
-            file.write(content)
+            yield file
             if path.exists():
                 os.chmod(beside, stat.S_IMODE(path.stat().st_mode))
             file.flush()

@@ -126,6 +126,32 @@ def folder_called(name):
     return make
 
 
+def folder_of(*makers, **others):
+    """A folder of what other cases make, and of other files with their contents."""
+
+    def make(folder):
+        home = folder / "parts"
+        home.mkdir()
+        for i, each in enumerate(makers):
+            each(home).rename(home / f"part-{i}.parquet")
+        for name, content in others.items():
+            (home / name.replace("_DOT_", ".")).write_text(content)
+        return home
+
+    return make
+
+
+def empty(make):
+    """What another case makes, without its rows."""
+
+    def none(folder):
+        path = make(folder)
+        pl.read_parquet(path).clear().write_parquet(path)
+        return path
+
+    return none
+
+
 PLAIN = pl.DataFrame(GOOD).write_csv()
 ROWS = [json.dumps(row) for row in pl.DataFrame(GOOD).to_dicts()]
 WIDE = {f"g{i}": [i, -i, 2 * i] for i in range(10_000)}
@@ -140,7 +166,36 @@ def reading() -> dict[str, Case]:
         "a header alone": Case(text("x,y\n"), "names columns but has no rows"),
         "a header in quotes alone": Case(text('"x","y"\n'), "names columns but has no rows"),
         "separators alone": Case(text(",,,\n,,,\n,,,\n"), "is empty"),
-        "a folder": Case(folder_called("a.csv"), "is a folder; name a file in it"),
+        "an empty folder": Case(folder_called("a.csv"), "a.csv is an empty folder; name a"),
+        "a folder without Parquet": Case(
+            folder_of(a_DOT_csv="x,y\n1,2\n"), "without a Parquet file; .* such as a.csv"
+        ),
+        "a folder of Parquet and other files": Case(
+            folder_of(parquet(), notes_DOT_txt="see the wiki"),
+            "parts holds notes.txt beside Parquet files; move it elsewhere",
+        ),
+        "a folder with a torn file": Case(
+            folder_of(parquet(), cut(parquet()), parquet()),
+            r"part-1.parquet cannot be read: the Parquet file is truncated",
+        ),
+        "a folder with a file that is no Parquet": Case(
+            folder_of(parquet(), text(PLAIN)), r"part-1.parquet .* does not begin as Parquet"
+        ),
+        "a folder whose second file lacks a column": Case(
+            folder_of(parquet(more=[1] * 12), parquet()),
+            r"part-1.parquet has no column 'more', which .*part-0.parquet has",
+        ),
+        "a folder whose second file has one more column": Case(
+            folder_of(parquet(), parquet(more=[1] * 12)),
+            r"part-0.parquet has no column 'more', which .*part-1.parquet has",
+        ),
+        "a folder whose files hold numbers and text": Case(
+            folder_of(parquet(), parquet(x=["a", "b", "c"] * 4)),
+            r"part-1.parquet holds texts in x, but .*part-0.parquet holds numbers",
+        ),
+        "a folder of files without rows": Case(
+            folder_of(empty(parquet())), "parts names columns but has no rows"
+        ),
         "a misspelt file": Case(beside("b.csv"), r"no file .*b\.csv; did you mean 'a\.csv'\?"),
         "a folder that is not there": Case(beside("no/a.csv"), "no file .*; check the path"),
         "a name too long": Case(beside("a" * 300 + ".csv"), "cannot be read|There is no file"),
@@ -468,6 +523,13 @@ def readable() -> dict[str, Case]:
             values={"x": ["True", "2", "2"]},
         ),
         "levels in HTML": Case(csv(html), values=html),
+        "a folder with the marks of Spark": Case(
+            folder_of(parquet(), parquet(), _SUCCESS=""), values={"y": GOOD["y"] * 2}
+        ),
+        "a folder of whole numbers and floats": Case(
+            folder_of(parquet(), parquet(x=list(range(12)))),
+            values={"x": GOOD["x"] + [float(i) for i in range(12)]},
+        ),
     }
 
 

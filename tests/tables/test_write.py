@@ -7,7 +7,7 @@ import numpy as np
 import polars
 import pytest
 
-from ordinality.tables import TableError, formula_cells, read, write
+from ordinality.tables import TableError, formula_cells, read, write, write_blocks
 
 COLUMNS = {
     "level": np.array(["low", "=1+1", "<b>high</b>", 'a "b", c']),
@@ -118,3 +118,40 @@ def test_formats_with_types_and_files_without_the_option_are_unchanged(tmp_path)
     assert polars.read_parquet(tmp_path / "a.parquet").to_dict(as_series=False) == FORMULAS
     write(tmp_path / "a.csv", {"a": ["=1", "-x"]})
     assert (tmp_path / "a.csv").read_text() == "a\n=1\n-x\n"
+
+
+@pytest.mark.parametrize("name", [*NAMES, "a.parquet.gz"])
+def test_blocks_are_read_back_as_one_table(name, tmp_path):
+    path = tmp_path / name
+    with write_blocks(path) as append:
+        for first in (0, 3, 6):
+            append({"x": [first + 0.5, 1.0, 2.0], "word": ["a", "b,c", "d\ne"]})
+        assert not path.exists()
+    found = read(path).frame
+    assert found["x"].to_list() == [0.5, 1.0, 2.0, 3.5, 1.0, 2.0, 6.5, 1.0, 2.0]
+    assert found["word"].to_list() == ["a", "b,c", "d\ne"] * 3
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_blocks_that_are_not_finished_leave_the_old_file(name, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(b"old")
+
+    def interrupted():
+        with write_blocks(path, force=True) as append:
+            append({"x": [1, 2]})
+            append({"x": [1, 2]})
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_blocks_of_other_types_are_refused_where_they_cannot_be_joined(tmp_path):
+    with write_blocks(tmp_path / "a.parquet") as append:
+        append({"x": [1, 2]})
+        with pytest.raises(TableError, match="x holds values of different types"):
+            append({"x": ["a", "b"]})

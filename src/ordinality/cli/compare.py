@@ -72,7 +72,7 @@ def compare(
     if len(set(models)) < 2:
         raise ValueError("--models names fewer than two models; name at least two.")
     check_table(table)
-    problem = read_problem(table, **options)
+    problem = read_problem(table, seed=seed, **options)
     from ordinality import workbench
     from ordinality.workbench.models import models_by_name
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from .options import check_input, json_option
 from .output import number, results, say, show, show_json, tell
+
+if TYPE_CHECKING:
+    from ordinality.tables import Scan, Table
+    from ordinality.workbench import Evaluation
+
+    from .model_input import Loaded
 
 __all__ = ["evaluate"]
 
@@ -30,29 +37,52 @@ def evaluate(
 
     The scores of MODEL on the rows of TABLE are shown beside those of a baseline: the
     frequencies of the levels in training. On the table that the model was fitted to, its scores
-    are too optimistic.
+    are too optimistic. TABLE may be a folder of Parquet files or larger than the memory.
     """
     check_input(model)
-    check_input(table)
+    check_input(table, folder=True)
     from ordinality import tables
-    from ordinality.workbench import evaluation, labelled_rows
 
     from .model_input import load
 
     loaded = load(model)
-    known = tables.read(table)
-    rows = labelled_rows(loaded.pipeline, known, target or loaded.target, weights)
-    found = evaluation(
-        loaded.pipeline,
-        *rows,
-        counts=loaded.summary.get("counts"),
-        proba=loaded.proba(rows[0]),
-    )
+    found = _evaluated(loaded, tables.open_table(table), target or loaded.target, weights)
     say(found.notes)
     if as_json:
         show_json(found.as_dict())
         return
     _show(found, loaded.levels)
+
+
+def _evaluated(
+    loaded: Loaded, known: Table | Scan, target: str, weights: str | None
+) -> Evaluation:
+    """The scores on all rows with a label, added up over blocks."""
+    from ordinality.tables.encoding import Unseen, unseen_sentences
+    from ordinality.workbench.evaluate import evaluation, pooled
+    from ordinality.workbench.rows import labelled, left_out, unlabelled
+
+    from .model_input import blocks_of
+
+    encoder, model = loaded.pipeline[0], loaded.pipeline[-1]
+    parts, without, unseen = [], 0, cast(Unseen, Counter())
+    with blocks_of(known, loaded.columns(target, weights)) as blocks:
+        for block, tick in blocks:
+            if block is not known and (empty := unlabelled(block, target, weights)).all():
+                without += len(empty)
+                continue
+            frame, y, w, lost, new = labelled(encoder, model.levels_, block, target, weights)
+            without += lost
+            unseen.update(new)
+            part = evaluation(
+                loaded.pipeline, frame, y, w, counts=loaded.summary.get("counts"),
+                proba=loaded.proba(frame, tick),
+            )  # fmt: skip
+            parts.append((len(y) if w is None else float(w.sum()), part))
+    if not parts:
+        raise ValueError(f"No row of {known.source} has a value in {target}.")
+    notes = (*left_out(without, target, weights), *unseen_sentences(unseen))
+    return pooled(parts, notes)
 
 
 def _show(found: Any, levels: list[Any]) -> None:

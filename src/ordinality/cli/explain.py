@@ -11,6 +11,8 @@ from .output import progress, results, show, show_bars, show_json, tell
 
 __all__ = ["explain"]
 
+SAMPLE = 20_000  # rows of a table that is larger than the memory
+
 EXAMPLE = """\b
 Example:
   ordinality explain wine.skops examples/wine.csv
@@ -33,7 +35,7 @@ def explain(model: str, table: str | None, seed: int, as_json: bool) -> None:
     """
     check_input(model)
     if table:
-        check_input(table)
+        check_input(table, folder=True)
     from .model_input import description
 
     about = description(model)
@@ -65,7 +67,10 @@ def _computed(model: str, table: str, seed: int) -> list[dict[str, Any]]:
     from .model_input import load
 
     loaded = load(model)
-    frame = loaded.rows(tables.read(table))
+    known = tables.open_table(table)
+    if isinstance(known, tables.Scan):  # the averages are over few rows in any case
+        known = known.sample(SAMPLE, seed, loaded.columns())
+    frame = loaded.rows(known)
     with progress("explaining") as tick:
         found = effects(loaded.pipeline, frame, seed=seed, progress=tick)
     return [effect.as_dict() for effect in found]

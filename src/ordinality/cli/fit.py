@@ -34,7 +34,7 @@ from .output import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ordinality.tables import Table
+    from ordinality.tables import Scan, Table
     from ordinality.workbench import Problem, Study
 
 __all__ = ["fit", "read_problem"]
@@ -96,14 +96,18 @@ def fit(
 ) -> None:
     """Fit an ordinal model to a table.
 
-    TABLE is a .csv, .tsv, .parquet, .arrow or .jsonl file (also .csv.gz), @NAME for a table of
-    the package (ordinality data lists them), or - for standard input. Every column but the
-    target is a feature; text is encoded as categories, missing values are filled in and marked.
+    TABLE is a .csv, .tsv, .parquet, .arrow or .jsonl file (also .csv.gz), a folder of Parquet
+    files, @NAME for a table of the package (ordinality data lists them), or - for standard
+    input. It may be larger than the memory. Every column but the target is a feature; text is
+    encoded as categories, missing values are filled in and marked.
+
+    Of more than 20,000 rows, models are compared on a sample, and the selected one is fitted to
+    all rows, or to as many as it can take.
     """
     check_table(table)
     check_output(out, (".skops",), force)
     check_output(report, (".html",), force)
-    problem = read_problem(table, **options)
+    problem = read_problem(table, seed=seed, **options)
     from ordinality.workbench import study_of
 
     with progress("fitting") as tick:
@@ -112,11 +116,22 @@ def fit(
             jobs=jobs, progress=tick,
         )  # fmt: skip
     warn(found.warnings)
+    say(_of_sample(found))
     if as_json:
         show_json(found.summary())
     else:
         _show(found)
     _write(found, out, report, force)
+
+
+def _of_sample(found: Study) -> Iterator[str]:
+    """What was learnt from how many rows, if not everything was learnt from all."""
+    rows, problem = len(found.whole), found.problem
+    if problem.whole is not None and found.fitted_rows < rows:
+        yield (
+            f"{found.choice.selected.name} was fitted to a random sample of "
+            f"{found.fitted_rows:,} of {rows:,} rows; raise --budget to use more."
+        )
 
 
 def read_problem(
@@ -171,12 +186,12 @@ def _check_order(order: list[str] | None) -> None:
         raise ValueError(f"--order lists {twice!r} twice; list every label once, lowest first.")
 
 
-def _table(table: str) -> Table:
+def _table(table: str) -> Table | Scan:
     """The table at a path, or an embedded one, called by its name with @."""
     from ordinality import tables
 
     if not table.startswith("@"):
-        return tables.read(table)
+        return tables.open_table(table)
     from ordinality.datasets import embedded_path
 
     return replace(tables.read(embedded_path(table[1:])), source=table)
@@ -207,12 +222,12 @@ def _show(found: Study) -> None:
 
 
 def _show_levels(console: Console, found: Study) -> None:
-    problem = found.problem
+    problem, counts = found.problem, found.whole.counts
     rows = [
-        [str(level), str(count), f"{count / len(problem):.0%}", interval]
+        [str(level), str(count), f"{count / sum(counts):.0%}", interval]
         for level, count, interval in zip(
             problem.order.levels.tolist(),
-            problem.counts,
+            counts,
             _intervals(found.model.thresholds_),
             strict=True,
         )

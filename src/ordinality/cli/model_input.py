@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,9 +14,9 @@ from .output import progress, say, warn
 if TYPE_CHECKING:
     import numpy as np
 
-    from ordinality.tables import Table
+    from ordinality.tables import Scan, Table
 
-__all__ = ["Loaded", "description", "load"]
+__all__ = ["Loaded", "blocks_of", "description", "load"]
 
 BATCH = 2000  # rows predicted at a time: about a second for a Gaussian process
 
@@ -65,6 +68,11 @@ class Loaded(NamedTuple):
         found: list[Any] = self.pipeline[-1].levels_.tolist()
         return found
 
+    def columns(self, *others: str | None) -> list[str]:
+        """The columns of a table that are needed, with others that have a role."""
+        used = self.pipeline[0].feature_names_in_.tolist()
+        return [*dict.fromkeys([*used, *(name for name in others if name is not None)])]
+
     def rows(self, table: Table) -> Any:
         """The columns that the pipeline was fitted to, from a table; notes are printed."""
         from ordinality import tables
@@ -73,8 +81,8 @@ class Loaded(NamedTuple):
         say(notes)
         return frame
 
-    def proba(self, frame: Any) -> np.ndarray:
-        """Probabilities of the levels, columns in order of level, with progress."""
+    def proba(self, frame: Any, tick: Callable[[int], Any]) -> np.ndarray:
+        """Probabilities of the levels, columns in order of level; told each row it begins."""
         import narwhals as nw
         import numpy as np
 
@@ -82,12 +90,38 @@ class Loaded(NamedTuple):
 
         rows = nw.from_native(frame, eager_only=True)
         found = []
-        with progress("predicting") as tick:
-            for start in range(0, len(rows), BATCH):
-                tick(f"row {start + 1} of {len(rows)}", start / len(rows))
-                piece = rows[start : start + BATCH].to_native()
-                found.append(level_proba(self.pipeline, piece))
+        for start in range(0, len(rows), BATCH):
+            tick(start)
+            piece = rows[start : start + BATCH].to_native()
+            found.append(level_proba(self.pipeline, piece))
         return np.concatenate(found)
+
+
+@contextmanager
+def blocks_of(
+    table: Table | Scan, columns: list[str] | None
+) -> Iterator[Iterator[tuple[Table, Callable[[int], None]]]]:
+    """The blocks of a table that is scanned, or the whole; each with what to tell of its rows.
+
+    Notes on how they were read are printed once each.
+    """
+    from ordinality.tables import Table
+
+    rows = len(table) if isinstance(table, Table) else table.rows
+    with progress("predicting") as tick:
+
+        def at_row(first: int, row: int) -> None:
+            tick(f"row {first + row + 1} of {rows}", (first + row) / rows)
+
+        def blocks() -> Iterator[tuple[Table, Callable[[int], None]]]:
+            first, said = 0, set[str]()
+            for block in [table] if isinstance(table, Table) else table.batches(columns):
+                say(note for note in block.notes if note not in said)
+                said.update(block.notes)
+                yield block, partial(at_row, first)
+                first += len(block)
+
+        yield blocks()
 
 
 def load(path: str) -> Loaded:

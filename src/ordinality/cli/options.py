@@ -145,25 +145,25 @@ def as_argument(names: list[str]) -> str:
 # ---------------------------------------------------------------- files to read
 
 
-def check_input(path: str) -> None:
+def check_input(path: str, *, folder: bool = False) -> None:
     """Refuse a file that does not exist, and suggest one with a similar name."""
     where = Path(path)
     if path == "-":  # standard input
         return
-    if os.path.isdir(path):
+    if os.path.isdir(path) and not folder:
         raise ValueError(f"{path} is a folder; name a file in it.")
     if not os.path.exists(path):  # also false for names that no file can have
-        folder = where.parent
-        beside = {p.name.lower(): p.name for p in folder.iterdir()} if folder.is_dir() else {}
+        home = where.parent
+        beside = {p.name.lower(): p.name for p in home.iterdir()} if home.is_dir() else {}
         near = get_close_matches(where.name.lower(), beside, n=1, cutoff=0.75)
         hint = f"did you mean {beside[near[0]]!r}?" if near else "check the path."
         raise ValueError(f"There is no file {path}; {hint}")
 
 
 def check_table(table: str) -> None:
-    """The same for a table, which may also be one that comes with the package."""
+    """The same for a table, which may also be a folder or one that comes with the package."""
     if not table.startswith("@"):
-        return check_input(table)
+        return check_input(table, folder=True)
     names = sorted(path.stem for path in EMBEDDED.glob("*.csv"))
     if table[1:] not in names:
         raise ValueError(

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import io
 import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .options import check_input, check_output, json_option
 from .output import say, show_json, show_text
+
+if TYPE_CHECKING:
+    from ordinality.tables import Scan, Table
+
+    from .model_input import Loaded
 
 __all__ = ["predict"]
 
@@ -51,58 +58,83 @@ def predict(
     """Predict the level of every row of TABLE.
 
     MODEL is a file written by ordinality fit. TABLE needs the columns that the model was fitted
-    to; others are ignored. The prediction is the most probable level.
+    to; others are ignored. It may be a folder of Parquet files or larger than the memory. The
+    prediction is the most probable level.
     """
     check_input(model)
-    check_input(table)
+    check_input(table, folder=True)
     check_output(None if out == "-" else out, WRITTEN, force)
     from ordinality import tables
 
     from .model_input import load
 
     loaded = load(model)
-    known = tables.read(table)
-    chances = loaded.proba(loaded.rows(known))
-    columns = _columns(loaded, chances, proba)
+    blocks = _predicted(loaded, tables.open_table(table), proba, keep)
     if as_json:
-        show_json({name: list(cells) for name, cells in columns.items()})
+        found: dict[str, list[Any]] = {}
+        for columns in blocks:
+            for name, cells in columns.items():
+                found.setdefault(name, []).extend(cells)
+        show_json(found)
         return
-    if keep:
-        columns = _beside(known, columns)
-    if out == "-":
-        _print(columns, spreadsheet_safe)
-    else:
-        tables.write(out, columns, force=force, spreadsheet_safe=spreadsheet_safe)
-        say([f"Wrote {len(chances)} predictions to {out}."])
-    if not spreadsheet_safe:
-        _note_formulas(out, columns)
+    count = formulas = 0
+    with tables.write_blocks(out, force=force, spreadsheet_safe=spreadsheet_safe) as append:
+        for columns in blocks:
+            append(columns) if out != "-" else _print(append, columns)
+            count += len(next(iter(columns.values())))
+            formulas += _formulas(out, columns) if not spreadsheet_safe else 0
+    if out != "-":
+        say([f"Wrote {count} predictions to {out}."])
+    if formulas:
+        say(
+            [
+                f"Text cells that begin with =, +, - or @: {formulas}. A spreadsheet reads "
+                "them as formulas; put an apostrophe before them with --spreadsheet-safe."
+            ]
+        )
 
 
-def _print(columns: dict[str, list[Any]], spreadsheet_safe: bool) -> None:
+def _predicted(
+    loaded: Loaded, known: Table | Scan, proba: bool, keep: bool
+) -> Iterator[dict[str, list[Any]]]:
+    """Columns of predictions, block by block; at the end, notes on what was not known."""
+    from ordinality.tables.columns import TableError
+    from ordinality.tables.encoding import Unseen, rows_and_unseen, unseen_sentences
+
+    from .model_input import blocks_of
+
+    unseen: Unseen = Counter()
+    with blocks_of(known, None if keep else loaded.columns()) as blocks:
+        for block, tick in blocks:
+            try:
+                frame, new = rows_and_unseen(loaded.pipeline[0], block)
+            except TableError as wrong:
+                if block is known:
+                    raise
+                raise TableError(f"{block.source}: {wrong}") from None
+            unseen.update(new)
+            columns = _columns(loaded, loaded.proba(frame, tick), proba)
+            yield _beside(block, columns) if keep else columns
+    say(unseen_sentences(unseen))
+
+
+def _print(append: Callable[[Any], None], columns: dict[str, list[Any]]) -> None:
     """CSV to stdout: unchanged into a pipe or a file, escaped on a terminal."""
-    from ordinality import tables
-
     with redirect_stdout(io.StringIO()) as text:
-        tables.write("-", columns, spreadsheet_safe=spreadsheet_safe)
+        append(columns)
     if sys.stdout.isatty():
         show_text(text.getvalue())
     else:
         sys.stdout.write(text.getvalue())
 
 
-def _note_formulas(out: str, columns: dict[str, list[Any]]) -> None:
-    """Note how many cells a spreadsheet would read as formulas."""
+def _formulas(out: str, columns: dict[str, list[Any]]) -> int:
+    """How many cells a spreadsheet would read as formulas."""
     from ordinality.tables import formula_cells
 
     if out != "-" and not out.lower().removesuffix(".gz").endswith((".csv", ".tsv")):
-        return
-    if count := formula_cells(columns):
-        say(
-            [
-                f"Text cells that begin with =, +, - or @: {count}. A spreadsheet reads them "
-                "as formulas; put an apostrophe before them with --spreadsheet-safe."
-            ]
-        )
+        return 0
+    return formula_cells(columns)
 
 
 def _columns(loaded: Any, chances: Any, proba: bool) -> dict[str, list[Any]]:

@@ -22,7 +22,10 @@ __all__ = [
     "Part",
     "PartSummary",
     "PartitionedRows",
+    "drawn_part",
     "encoded",
+    "encoded_part",
+    "loaded_part",
     "mapped",
     "sampled",
     "summarised",
@@ -255,7 +258,7 @@ class PartitionedRows:
         """
         delayed = dask_module().delayed
         parts = [
-            delayed(_loaded)(i, function, *arguments)
+            delayed(loaded_part)(i, function, *arguments)
             for i, (function, *arguments) in enumerate(loaders)
         ]
         if not parts:
@@ -301,14 +304,14 @@ def encoded(
     factors: np.ndarray,
 ) -> PartitionedRows:
     """Standardised rows, with ranks for labels and weights times the factor of each level."""
-    return replace(parts, parts=mapped(parts, _encoded, order, centre, spread, factors))
+    return replace(parts, parts=mapped(parts, encoded_part, order, centre, spread, factors))
 
 
 def sampled(
     parts: PartitionedRows, shares: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Random rows of encoded partitions, those of each level with a probability of its own."""
-    drawn = computed(mapped(parts, _drawn, shares, seed), parts.client)
+    drawn = computed(mapped(parts, drawn_part, shares, seed), parts.client)
     X, y, weights = (np.concatenate(column) for column in zip(*drawn, strict=True))
     return X, y, weights
 
@@ -385,7 +388,7 @@ def _mapped(first: int, last: int, *files: str) -> list[np.ndarray]:
     return [np.array(np.load(file, mmap_mode="r")[first:last]) for file in files]
 
 
-def _loaded(place: int, function: Callable[..., Any], *arguments: Any) -> Part:
+def loaded_part(place: int, function: Callable[..., Any], *arguments: Any) -> Part:
     """What a loader loads, checked."""
     X, y, *weights = function(*arguments)
     names = _names(X)
@@ -468,7 +471,7 @@ def _summarised(place: int, part: Part) -> PartSummary:
     return PartSummary.of(part)
 
 
-def _encoded(
+def encoded_part(
     place: int,
     part: Part,
     order: Order,
@@ -481,7 +484,7 @@ def _encoded(
     return Part((part.X - centre) / spread, ranks, part.weights * factors[ranks])
 
 
-def _drawn(
+def drawn_part(
     place: int, part: Part, shares: np.ndarray, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Random rows of a partition."""

@@ -58,6 +58,8 @@ _HEAVY = 1e6
 _EXACT, _LARGEST, POINTS, SEARCHED, _PER_POINT = 2000, 20_000, 500, 4000, 20
 MUCH = 0.2  # share of the variance: noise of half the spread of the latent function
 
+_MAPPED = 2**26  # bytes of a memory-mapped array that may be copied; joblib maps smaller ones
+
 _BATCH = 2000  # rows predicted at once: bounds the memory for their covariances
 
 
@@ -280,7 +282,8 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
             Numbers; NaN only with a kernel that takes missing entries. `OrdinalGP` takes an
             iterator of blocks too, each ``(X, y)`` or ``(X, y, sample_weight)``, for rows that
             do not fit in memory: each is handed to its `partial_fit`. It takes Dask arrays and
-            data frames, see `ordinality.distributed`.
+            data frames, see `ordinality.distributed`. Of a memory-mapped array of more than
+            64 MB it reads a block of rows at a time, and ``loo_proba_`` is not computed.
         y : array-like of shape (n,)
             Labels: integers, strings, booleans, an ordered Categorical or Enum. None with an
             iterator.
@@ -298,6 +301,8 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
             return self._fit_blocks(X, y, sample_weight)
         if type(X).__module__.startswith("dask."):
             return self._fit_partitions(X, y, sample_weight)
+        if isinstance(X, np.memmap) and X.nbytes > _MAPPED and self._takes_blocks():
+            return self._fit_mapped(X, y, sample_weight)
         inputs = self._inputs()
         X, checked = validate_data(
             self, X, y, dtype=np.float64, ensure_all_finite=_finite(inputs), y_numeric=False
@@ -452,6 +457,14 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         raise TypeError(
             f"{type(self).__name__} takes no iterator of blocks; pass arrays, or use OrdinalGP."
         )
+
+    def _takes_blocks(self) -> bool:
+        """Whether rows may be read block by block, several times."""
+        return False
+
+    def _fit_mapped(self, X: np.memmap, y: Any, sample_weight: Any) -> Self:
+        """Fit to a memory-mapped array without reading it whole."""
+        raise NotImplementedError
 
     def _default_kernel(self, d: int) -> Kernel:
         raise NotImplementedError

@@ -450,6 +450,16 @@ class OrdinalGP(GaussianProcessClassifier):
         fit_partitions(self, X, y, sample_weight)
         return self
 
+    def _takes_blocks(self) -> bool:
+        exact = self.inducing is None or self.criterion != "evidence"
+        return not exact and self._inputs() == "features"
+
+    def _fit_mapped(self, X: np.memmap, y: Any, sample_weight: Any) -> Self:
+        from .partitioned import fit_mapped
+
+        fit_mapped(self, X, y, sample_weight)
+        return self
+
     def _keep(self, fit: Fit[Objective]) -> tuple[np.ndarray, np.ndarray]:
         self._keep_latent(fit)
         a = fit.best.approximation

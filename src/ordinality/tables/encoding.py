@@ -34,7 +34,16 @@ from .columns import (
     words,
 )
 
-__all__ = ["feature_names", "frame_of", "make_encoder", "rows_for", "sources"]
+__all__ = [
+    "Unseen",
+    "feature_names",
+    "frame_of",
+    "make_encoder",
+    "rows_and_unseen",
+    "rows_for",
+    "sources",
+    "unseen_sentences",
+]
 
 # The parts of an encoder, by name.
 NUMBERS, MARKS, PAIRS, CATEGORIES = "numbers", "missing", "pairs", "categories"
@@ -213,45 +222,82 @@ def rows_for(encoder: ColumnTransformer, table: Table) -> tuple[Any, tuple[str, 
     array([[0., 0., 1.],
            [0., 0., 0.]])
     """
+    frame, unseen = rows_and_unseen(encoder, table)
+    return frame, (*table.notes, *unseen_sentences(unseen))
+
+
+# Column, what is odd about cells ("words", "missing" or how new ones are encoded), the cell ->
+# number of rows. Those of several tables add up.
+Unseen = Counter[tuple[str, str, str | None]]
+
+
+def rows_and_unseen(encoder: ColumnTransformer, table: Table) -> tuple[Any, Unseen]:
+    """As `rows_for`, with the cells that were not seen in training counted."""
     check_is_fitted(encoder)
     parts = {part: (transformer, used) for part, transformer, used in encoder.transformers_}
     marked = set(parts[MARKS][1]) if MARKS in parts else set()
-    notes = list(table.notes)
+    unseen: Unseen = Counter()
     found: dict[str, Column] = {}
     for part, (transformer, names) in parts.items():
         for i, name in enumerate(names if part in (NUMBERS, PAIRS, CATEGORIES) else ()):
             series = column(table, name)
             if part == NUMBERS:
-                found[name] = _new_numbers(series, name in marked, notes)
+                found[name] = _new_numbers(series, name in marked, unseen)
             else:
                 known = transformer.categories_[i].tolist()
                 rare = part == CATEGORIES and transformer.infrequent_categories_[i] is not None
-                found[name] = _new_words(series, known, rare, notes)
+                found[name] = _new_words(series, known, rare, unseen)
     order = [name for name in encoder.feature_names_in_ if name in found]
-    return frame_of([found[name] for name in order], table.frame), tuple(notes)
+    return frame_of([found[name] for name in order], table.frame), unseen
 
 
-def _new_numbers(series: nw.Series[Any], marked: bool, notes: list[str]) -> Column:
+def unseen_sentences(unseen: Unseen) -> list[str]:
+    """What was not seen in training, in words."""
+    groups: dict[tuple[str, str], dict[str | None, int]] = {}
+    for (name, how, cell), count in unseen.items():
+        groups.setdefault((name, how), {})[cell] = count
+    return [said for (name, how), cells in groups.items() for said in _said(name, how, cells)]
+
+
+def _said(name: str, how: str, cells: dict[str | None, int]) -> Iterator[str]:
+    rows = counted(sum(cells.values()), "row")
+    if how == "words":
+        odd = listed([repr(cell) for cell in cells])
+        yield f"{name}: {rows} without a number ({odd}), read as missing."
+        return
+    if how == "missing":
+        yield (
+            f"{name}: {rows} without a value, which no training row was; replaced by the "
+            "median of training."
+        )
+        return
+    for cell, count in list(cells.items())[:LISTED]:
+        hold = "row holds" if count == 1 else "rows hold"
+        what = "no value" if cell is None else repr(cell)
+        yield f"{name}: {count:,} {hold} {what}, not seen in training; encoded as {how}."
+    if len(cells) > LISTED:
+        rest = counted(sum(list(cells.values())[LISTED:]), "row")
+        yield (
+            f"{name}: {rest} with {len(cells) - LISTED} other values not seen in training; "
+            f"encoded as {how}."
+        )
+
+
+def _new_numbers(series: nw.Series[Any], marked: bool, unseen: Unseen) -> Column:
     name = series.name
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         values = numbers(series)
     elif is_text(series.dtype) or series.null_count() == len(series):
         values, odd = parsed(words(series))
         _refuse_words(name, odd, len(values))
-        if odd:
-            cells = listed([repr(cell) for cell in dict.fromkeys(odd.values())])
-            rows = counted(len(odd), "row")
-            notes.append(f"{name}: {rows} without a number ({cells}), read as missing.")
+        unseen.update((name, "words", cell) for cell in odd.values())
     else:
         raise TableError(
             f"{name} holds {series.dtype} values, but numbers in training; write numbers there."
         )
     missing = int(np.isnan(values).sum())
     if missing and not marked:
-        notes.append(
-            f"{name}: {counted(missing, 'row')} without a value, which no training row was; "
-            "replaced by the median of training."
-        )
+        unseen[name, "missing", None] += missing
     return Column(name, values, [], missing, [])
 
 
@@ -265,7 +311,7 @@ def _refuse_words(name: str, odd: dict[int, str], rows: int) -> None:
 
 
 def _new_words(
-    series: nw.Series[Any], known: list[str | None], rare: bool, notes: list[str]
+    series: nw.Series[Any], known: list[str | None], rare: bool, unseen: Unseen
 ) -> Column:
     cells = words(series)
     seen = set(known)
@@ -273,18 +319,7 @@ def _new_words(
     pair = len(known) == 2
     # Of two categories the first is 0 in their one column, and so is an unknown one.
     place = repr(known[0]) if pair else "one of the rare" if rare else "none of the known"
-    for cell, count in list(new.items())[:LISTED]:
-        hold = "row holds" if count == 1 else "rows hold"
-        what = "no value" if cell is None else repr(cell)
-        notes.append(
-            f"{series.name}: {count:,} {hold} {what}, not seen in training; encoded as {place}."
-        )
-    if len(new) > LISTED:
-        rest = sum(list(new.values())[LISTED:])
-        notes.append(
-            f"{series.name}: {counted(rest, 'row')} with {len(new) - LISTED} other values not "
-            f"seen in training; encoded as {place}."
-        )
+    unseen.update({(series.name, place, cell): count for cell, count in new.items()})
     if pair:
         cells = [known[0] if cell in new else cell for cell in cells]
     return Column(series.name, np.array(cells, dtype=object), list(known), 0, [])

@@ -37,7 +37,24 @@ from ordinality._text import nested_deeper
 from .binary import frame_apart
 from .columns import Table, TableError, counted, listed, nearest
 
-__all__ = ["FORMATS", "format_suffix", "need_polars", "read", "unpacked"]
+__all__ = [
+    "FORMATS",
+    "GZIP",
+    "MAX_RATIO",
+    "MAX_UNPACKED",
+    "RATIO_FROM",
+    "Delimited",
+    "format_suffix",
+    "json_lines",
+    "need_polars",
+    "printable",
+    "read",
+    "refuse_binary",
+    "stated_limit",
+    "suffix_of",
+    "too_large",
+    "unpacked",
+]
 
 # Suffix -> kind of file.
 FORMATS = {
@@ -72,7 +89,8 @@ def read(path: str | Path) -> Table:
         format is detected. Text may be in any of the usual encodings and separated by commas,
         semicolons, tabs or bars; with the latter three, commas may be decimal points.
         Compressed files may unpack to at most 2 GiB and 200 times their size; the environment
-        variable ``ORDINALITY_MAX_UNPACKED`` sets another number of bytes.
+        variable ``ORDINALITY_MAX_UNPACKED`` sets another number of bytes. Also a folder of
+        Parquet files; see `scan` for tables that do not fit in memory.
 
     Returns
     -------
@@ -93,17 +111,19 @@ def read(path: str | Path) -> Table:
     ...     read(path).names
     ('dose', 'effect')
     """
+    if os.path.isdir(path):  # false for names that no file can have
+        from .scan import scan
+
+        return scan(path).whole()
     raw, suffix, source = _contents(path)
     if not raw.strip():
         raise TableError(f"{source} is empty; expected a table with a line of column names.")
     need_polars()
     kind = FORMATS[suffix] if suffix else _detected(raw)
     if kind == "text":
-        text, notes = _decoded(raw, source)
-        native, more = _frame_of_text(text, source, "\t" if suffix == ".tsv" else "")
-        notes += more
+        native, notes = Delimited("\t" if suffix == ".tsv" else "").frame(raw, source)
     elif kind == "lines":
-        native, notes = _json_lines(raw, source)
+        native, notes = json_lines(raw, source)
     else:
         native, notes = _binary(raw, kind, suffix or f".{kind}", source), []
     frame = nw.from_native(native, eager_only=True)
@@ -117,11 +137,9 @@ def _contents(path: str | Path) -> tuple[bytes, str, str]:
     if str(path) == "-":
         raw = sys.stdin.buffer.read()
         return unpacked(raw, "standard input"), "", "standard input"
-    path = Path(path)
-    # A file name may hold bytes that are not text; a source is printed and stored as UTF-8.
-    source = str(path).encode("utf-8", "backslashreplace").decode()
+    path, source = Path(path), printable(path)
     try:
-        suffix = _suffix(path, source)
+        suffix = suffix_of(path, source)
         raw = path.read_bytes()
     except TableError:
         raise
@@ -135,10 +153,13 @@ def _contents(path: str | Path) -> tuple[bytes, str, str]:
     return unpacked(raw, source), suffix, source
 
 
-def _suffix(path: Path, source: str) -> str:
+def printable(path: str | Path) -> str:
+    """A path as text that can be printed and stored as UTF-8, whatever bytes its name has."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
+def suffix_of(path: Path, source: str) -> str:
     """The suffix of a file that exists and is in a format that can be read."""
-    if path.is_dir():
-        raise TableError(f"{source} is a folder; name a file in it.")
     if not path.exists():
         beside = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         hint = nearest(path.name, beside) or "check the path."
@@ -188,12 +209,7 @@ def need_polars() -> None:
 
 def _binary(raw: bytes, kind: str, suffix: str, source: str) -> Any:
     """A polars frame of a Parquet or an Arrow file."""
-    magic, name = (PARQUET, "Parquet") if kind == "parquet" else (ARROW, "Arrow")
-    if not raw.startswith(magic):
-        raise TableError(
-            f"{source} cannot be read as {suffix}: it does not begin as {name} files do; give "
-            "it the suffix of its actual format."
-        )
+    magic, name = refuse_binary(raw, kind, suffix, source)
     found, size = None, 0
     if raw.endswith(magic):  # both formats begin and end with it
         found, size = frame_apart(raw, kind, _limit())
@@ -207,7 +223,18 @@ def _binary(raw: bytes, kind: str, suffix: str, source: str) -> Any:
     return found
 
 
-def _json_lines(raw: bytes, source: str) -> tuple[Any, list[str]]:
+def refuse_binary(raw: bytes, kind: str, suffix: str, source: str) -> tuple[bytes, str]:
+    """Refuse a file that does not begin as its kind does; how it begins, and its name."""
+    magic, name = (PARQUET, "Parquet") if kind == "parquet" else (ARROW, "Arrow")
+    if not raw.startswith(magic):
+        raise TableError(
+            f"{source} cannot be read as {suffix}: it does not begin as {name} files do; give "
+            "it the suffix of its actual format."
+        )
+    return magic, name
+
+
+def json_lines(raw: bytes, source: str) -> tuple[Any, list[str]]:
     """A polars frame of JSON lines, one object each."""
     import polars
 
@@ -348,12 +375,28 @@ def _decoded(raw: bytes, source: str) -> tuple[str, list[str]]:
         return raw.decode("latin-1"), [note.replace("Windows-1252", "Latin-1")]
 
 
-def _frame_of_text(text: str, source: str, separator: str = "") -> tuple[Any, list[str]]:
-    """A polars frame of delimited text, and sentences on what was guessed."""
-    separator = separator or _separator(text)
-    header, body, quote = _plain_text(text, separator) or _quoted_text(text, separator, source)
-    _refuse_names(header, source)
-    return _numbers_in_text(_parsed(header, body, separator, quote), separator)
+class Delimited:
+    """Reads delimited text, the first piece with its line of names, then further pieces."""
+
+    def __init__(self, separator: str = "") -> None:
+        self.separator = separator  # found in the first piece, if it is not given
+        self.header = ""  # the line of names, once it is known
+
+    def frame(self, raw: bytes, source: str) -> tuple[Any, list[str]]:
+        """A polars frame of some rows, and sentences on what was guessed."""
+        text, notes = _decoded(raw, source)
+        self.separator = self.separator or _separator(text)
+        separator, text = self.separator, self.header + text
+        header, body, quote = _plain_text(text, separator) or _quoted_text(
+            text, separator, source
+        )
+        _refuse_names(header, source)
+        if not self.header:
+            line = io.StringIO()
+            csv.writer(line, delimiter=separator, lineterminator="\n").writerow(header)
+            self.header = line.getvalue()
+        native, more = _numbers_in_text(_parsed(header, body, separator, quote), separator)
+        return native, notes + more
 
 
 def _parsed(header: list[str], body: str, separator: str, quote: str | None) -> Any:
@@ -589,14 +632,16 @@ def _refuse_size(size: int, source: str, packed: int | None = None) -> None:
     `packed` is how many bytes of the file it took, if their ratio is limited too: Parquet and
     Arrow store repeated values at any ratio.
     """
-    stated, limit = _stated_limit(), _limit()
+    stated, limit = stated_limit(), _limit()
     if size > limit:
-        what = f"more than {_bytes(limit)}"
-    elif stated is None and packed and size > max(RATIO_FROM, MAX_RATIO * packed):
-        what = f"more than {MAX_RATIO} times its compressed size"
-    else:
-        return
-    raise TableError(
+        raise too_large(source, f"more than {_bytes(limit)}")
+    if stated is None and packed and size > max(RATIO_FROM, MAX_RATIO * packed):
+        raise too_large(source, f"more than {MAX_RATIO} times its compressed size")
+
+
+def too_large(source: str, what: str) -> TableError:
+    """The error for a table that unpacks to too much."""
+    return TableError(
         f"{source} unpacks to {what}, the limit for compressed tables; if you trust the file, "
         f"set the environment variable {VARIABLE} to the number of bytes it may take."
     )
@@ -604,11 +649,11 @@ def _refuse_size(size: int, source: str, packed: int | None = None) -> None:
 
 def _limit() -> int:
     """Bytes that a table may take unpacked."""
-    stated = _stated_limit()
+    stated = stated_limit()
     return MAX_UNPACKED if stated is None else stated
 
 
-def _stated_limit() -> int | None:
+def stated_limit() -> int | None:
     """The limit set in the environment, or None."""
     stated = os.environ.get(VARIABLE, "")
     if not stated:

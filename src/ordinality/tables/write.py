@@ -1,24 +1,28 @@
 """Writing columns to data files, in the formats that `read` reads.
 
 A file is written under another name in the same folder and then moved into place, so that
-nobody reads half a file, and a full disk leaves the old file as it was.
+nobody reads half a file, and a full disk leaves the old file as it was. Blocks of rows are
+written as they come: text is appended, and blocks of Parquet and Arrow wait in files beside.
 """
 
 from __future__ import annotations
 
 import gzip
 import io
+import shutil
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from ordinality._files import put
+from ordinality._files import writing
 
 from .columns import TableError, listed
 from .read import FORMATS, format_suffix, need_polars
 
-__all__ = ["formula_cells", "write"]
+__all__ = ["formula_cells", "write", "write_blocks"]
 
 # A spreadsheet takes a cell that begins so for a formula, unless it is a number.
 FORMULA = r"^[=+\-@\t\r]"
@@ -61,17 +65,58 @@ def write(
     ['level,probability', 'low,0.25', 'high,0.75']
     """
     frame = _frame(columns)
+    with write_blocks(path, force=force, spreadsheet_safe=spreadsheet_safe) as append:
+        append(frame)
+
+
+@contextmanager
+def write_blocks(
+    path: str | Path, *, force: bool = False, spreadsheet_safe: bool = False
+) -> Iterator[Callable[[Any], None]]:
+    """Write named columns block by block; the file is complete when the ``with`` block ends.
+
+    Parameters
+    ----------
+    path, force, spreadsheet_safe
+        As for `write`.
+
+    Yields
+    ------
+    callable
+        ``append(columns)``, to be called with the columns of each block, the same ones.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from ordinality.tables import write_blocks
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "out.csv")
+    ...     with write_blocks(path) as append:
+    ...         append({"level": ["low", "high"]})
+    ...         append({"level": ["low"]})
+    ...     path.read_text().splitlines()
+    ['level', 'low', 'high', 'low']
+    """
     suffix = ".csv" if str(path) == "-" else _writable(Path(path), force)
-    if spreadsheet_safe and FORMATS[suffix] == "text":
-        frame = _safe(frame)
-    content = _content(frame, suffix)
+    kind = FORMATS[suffix]
+
+    def framed(columns: Any) -> Any:
+        frame = _frame(columns) if isinstance(columns, Mapping) else columns
+        return _safe(frame) if spreadsheet_safe and kind == "text" else frame
+
     if str(path) == "-":
-        sys.stdout.write(content.decode())
+        with _text_blocks(None, suffix) as append:
+            yield lambda columns: append(framed(columns))
         return
-    if Path(path).suffix.lower() == ".gz":
-        content = gzip.compress(content, mtime=0)  # the same table, the same bytes
     try:
-        put(Path(path), content)
+        with writing(Path(path)) as file:
+            packed = Path(path).suffix.lower() == ".gz"
+            # Without the time and the name: the same table, the same bytes.
+            sink: Any = gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else None
+            with sink or nullcontext(file) as out:
+                blocks = _text_blocks if kind in ("text", "lines") else _binary_blocks
+                with blocks(out, suffix, Path(path).absolute().parent) as append:
+                    yield lambda columns: append(framed(columns))
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise TableError(
@@ -164,12 +209,74 @@ def _writable(path: Path, force: bool) -> str:
     return suffix
 
 
-def _content(frame: Any, suffix: str) -> bytes:
+@contextmanager
+def _text_blocks(
+    out: BinaryIO | None, suffix: str, home: Path | None = None
+) -> Iterator[Callable[[Any], None]]:
+    """Blocks of text, one after another; None is standard output."""
+    first = True
+
+    def append(frame: Any) -> None:
+        nonlocal first
+        content = _content(frame, suffix, header=first)
+        first = False
+        if out is None:
+            sys.stdout.write(content.decode())
+        else:
+            out.write(content)
+
+    yield append
+
+
+@contextmanager
+def _binary_blocks(out: BinaryIO, suffix: str, home: Path) -> Iterator[Callable[[Any], None]]:
+    """Blocks of a format whose end says where they are: one, or several by way of files."""
+    import polars
+
+    blocks: list[Any] = []  # the first as a frame, then how many rows are in its file
+    with tempfile.TemporaryDirectory(prefix=".", dir=home) as folder:
+
+        def append(frame: Any) -> None:
+            if len(blocks) == 1:
+                blocks[0].write_ipc(Path(folder, "0.arrow"))
+            if blocks:
+                frame = _cast(frame, blocks[0].schema)
+                frame.write_ipc(Path(folder, f"{len(blocks)}.arrow"))
+            blocks.append(frame if not blocks else frame.height)
+
+        yield append
+        if len(blocks) == 1:
+            out.write(_content(blocks[0], suffix))
+        elif blocks:
+            parts = [Path(folder, f"{i}.arrow") for i in range(len(blocks))]
+            lazy: Any = polars.scan_ipc(parts)
+            whole = Path(folder, "whole")
+            (lazy.sink_parquet if FORMATS[suffix] == "parquet" else lazy.sink_ipc)(whole)
+            with open(whole, "rb") as file:
+                shutil.copyfileobj(file, out)
+
+
+def _cast(frame: Any, schema: Any) -> Any:
+    """A block with the types of the first one."""
+    import polars
+
+    try:
+        return frame.cast(schema)
+    except polars.exceptions.PolarsError:
+        odd = next(name for name, dtype in frame.schema.items() if dtype != schema[name])
+        raise TableError(
+            f"{odd} holds values of different types in different rows, which one column of "
+            "Parquet or Arrow cannot; write a .csv or .jsonl file."
+        ) from None
+
+
+def _content(frame: Any, suffix: str, header: bool = True) -> bytes:
     buffer = io.BytesIO()
     kind = FORMATS[suffix]
     if kind == "text":
         _refuse_nested(frame)
-        frame.write_csv(buffer, separator="\t" if suffix == ".tsv" else ",")
+        separator = "\t" if suffix == ".tsv" else ","
+        frame.write_csv(buffer, separator=separator, include_header=header)
     elif kind == "lines":
         frame.write_ndjson(buffer)
     elif kind == "parquet":

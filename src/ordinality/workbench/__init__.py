@@ -5,9 +5,10 @@ models of `MODELS` and the `baselines`; `choose` selects one and gives the reaso
 """
 
 from .assess import SCORES, Assessment, Choice, assess, choose
-from .evaluate import Evaluation, evaluation, labelled_rows
+from .evaluate import Evaluation, evaluation
 from .models import BASELINES, MODELS, Model, Skipped, baselines, model
 from .problem import NoOrderError, Problem, folds, problem_of
+from .rows import labelled_rows
 from .study import Study, study, study_of
 
 __all__ = [

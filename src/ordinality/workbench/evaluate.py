@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,15 +10,12 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from ordinality.levels import Order
-from ordinality.tables import Table, TableError, rows_for
-from ordinality.tables.columns import column, counted, is_text, numbers, parsed, words
-from ordinality.tables.task import missing, weights_of
 
 from .assess import SCORES, scores
 from .problem import Problem, level_proba
 from .study import json_value
 
-__all__ = ["Evaluation", "evaluation", "labelled_rows"]
+__all__ = ["Evaluation", "evaluation", "pooled"]
 
 
 @dataclass(frozen=True)
@@ -147,75 +145,21 @@ def evaluation(
     )
 
 
-def labelled_rows(
-    pipeline: Any, table: Table, target: str, weights: str | None = None
-) -> tuple[Any, np.ndarray, np.ndarray | None, tuple[str, ...]]:
-    """The rows of a table that have a label, as `evaluation` takes them.
+def pooled(parts: Sequence[tuple[float, Evaluation]], notes: tuple[str, ...]) -> Evaluation:
+    """The evaluation of several blocks of rows together; each comes with its weight."""
+    weights = [weight for weight, _ in parts]
+    found = [part for _, part in parts]
 
-    Parameters
-    ----------
-    pipeline : Pipeline
-        Fitted to a table.
-    table : Table
-        Rows with labels.
-    target : str
-        Column of labels.
-    weights : str, optional
-        Column of row weights.
+    def average(scores: list[dict[str, float]]) -> dict[str, float]:
+        return {
+            name: float(np.average([one[name] for one in scores], weights=weights))
+            for name in SCORES
+        }
 
-    Returns
-    -------
-    frame : pandas or polars DataFrame
-        The columns that the pipeline was fitted to.
-    y : ndarray of shape (n,)
-        Labels.
-    weights : ndarray of shape (n,) or None
-        Weights of the rows.
-    notes : tuple of str
-        What was done with the table.
-
-    Examples
-    --------
-    >>> import narwhals, numpy as np, polars
-    >>> from ordinality.tables import Table
-    >>> from ordinality.workbench import labelled_rows, study
-    >>> frame = polars.DataFrame({"dose": np.arange(20.0), "effect": np.arange(20) // 10})
-    >>> found = study(frame, "effect", model="linear")
-    >>> new = polars.DataFrame({"dose": [3.0, 15.0], "effect": [0, None]})
-    >>> rows, y, _, notes = labelled_rows(
-    ...     found.pipeline, Table(narwhals.from_native(new)), "effect"
-    ... )
-    >>> y, notes
-    (array([0]), ('Left out 1 row without effect.',))
-    """
-    wanted = [target] if weights is None else [target, weights]
-    series = [column(table, name) for name in wanted]
-    empty = np.any([missing(one) for one in series], axis=0)
-    if empty.all():
-        raise TableError(f"No row of {table.source} has a value in {' and '.join(wanted)}.")
-    left_out = counted(int(empty.sum()), "row")
-    notes = [f"Left out {left_out} without {' or '.join(wanted)}."] if empty.any() else []
-    kept = np.flatnonzero(~empty).tolist()
-    frame, said = rows_for(pipeline[0], Table(table.frame[kept, :], table.source))
-    y = _as_levels(series[0][kept], pipeline[-1].levels_)
-    weight = None if weights is None else weights_of(series[1][kept])
-    return frame, y, weight, (*notes, *said)
-
-
-def _as_levels(series: Any, levels: np.ndarray) -> np.ndarray:
-    """Labels as the text or the numbers that the levels are; others are refused."""
-    if levels.dtype.kind == "U":
-        y = np.array([str(cell) for cell in words(series)])
-    elif is_text(series.dtype):
-        y, odd = parsed(words(series))
-        y = np.array([odd.get(i, value) for i, value in enumerate(y.tolist())], dtype=object)
-    else:
-        y = numbers(series)
-    known = levels.tolist()
-    extra = next((i for i, label in enumerate(y.tolist()) if label not in known), None)
-    if extra is not None:
-        raise TableError(
-            f"{series.name} holds {words(series)[extra]!r}, which is not one of the levels "
-            f"the model knows: {', '.join(str(level) for level in known)}."
-        )
-    return y.astype(levels.dtype)
+    return Evaluation(
+        rows=sum(one.rows for one in found),
+        scores=average([one.scores for one in found]),
+        baseline=average([one.baseline for one in found]),
+        confusion=np.sum([one.confusion for one in found], axis=0),
+        notes=notes,
+    )

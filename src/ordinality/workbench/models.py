@@ -52,6 +52,8 @@ class Model(NamedTuple):
         ``build(levels=..., random_state=...)`` returns an estimator that is not fitted.
     cost : Cost
         Estimated processor seconds of a fold.
+    by_blocks : bool, default=False
+        Whether it can be fitted to rows that are read block by block.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class Model(NamedTuple):
     description: str
     build: Callable[..., Any]
     cost: Cost
+    by_blocks: bool = False
 
 
 class Skipped(NamedTuple):
@@ -119,6 +122,17 @@ class Cost(NamedTuple):
         grown = size.rows**self.a * size.columns**self.b * size.levels**self.c
         return self.fixed + self.scale * grown
 
+    def rows_within(self, seconds: float | None, size: Size) -> int:
+        """How many of the rows can be fitted to in these seconds."""
+        if seconds is None or self.of_fold(size) <= seconds:
+            return size.rows
+        low, high = 1, size.rows  # the first is cheap enough, the second is not
+        while high - low > 1:
+            middle = (low + high) // 2
+            fits = self.of_fold(size._replace(rows=middle)) <= seconds
+            low, high = (middle, high) if fits else (low, middle)
+        return low
+
     def of_all(self, size: Size, n_folds: int) -> float:
         """Seconds of all folds and of the fit to all rows, for a table of this size."""
         trained = size._replace(rows=max(1, round(size.rows * (1 - 1 / n_folds))))
@@ -152,9 +166,11 @@ def _gp(**fixed: Any) -> Callable[..., Any]:
     return lambda **given: estimators.OrdinalGP(**fixed, **given)
 
 
+BY_BLOCKS = ("gp", "linear", "ard", "laplace")
+
 # In order of preference: of two whose scores differ within noise, the earlier is selected.
 MODELS = {
-    name: Model(name, description, build, COSTS[name])
+    name: Model(name, description, build, COSTS[name], name in BY_BLOCKS)
     for name, description, build in (
         ("gp", "Gaussian process, expectation propagation", _gp()),
         ("linear", "Gaussian process with a linear kernel", _gp(kernel="linear")),

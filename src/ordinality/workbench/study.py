@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -20,11 +20,21 @@ from sklearn.pipeline import Pipeline
 from ordinality import persist, tables
 from ordinality._files import put
 from ordinality.estimators.calibration import calibrate_from_folds, needs_link
+from ordinality.estimators.partitioned import InBlocks, fit_elsewhere
 from ordinality.inspect import Effect, Effects, effects
 
 from .assess import Assessment, Choice, against_baselines, assess, choose
-from .models import BASELINES, MODELS, Skipped, baselines, candidates, model
-from .problem import Problem, Split, build_pipeline, folds, level_scores, problem_of
+from .models import BASELINES, MODELS, Model, Skipped, baselines, candidates, model
+from .problem import (
+    Problem,
+    Split,
+    build_pipeline,
+    folds,
+    level_scores,
+    problem_of,
+    sample_of,
+)
+from .rows import ScannedRows
 from .study_report import html_report
 
 __all__ = ["Study", "json_value", "study", "study_of", "threshold_sentences"]
@@ -51,7 +61,7 @@ class Study:
     Parameters
     ----------
     problem : Problem
-        The table.
+        The table, or of more than 20,000 rows a sample, on which models were assessed.
     assessments : tuple of Assessment
         The models tried, in order of preference.
     baselines : tuple of Assessment
@@ -70,6 +80,8 @@ class Study:
         Number of folds.
     seed : int
         Seed of the folds and the models.
+    fitted_rows : int
+        Number of rows that the pipeline was fitted to.
 
     Examples
     --------
@@ -93,6 +105,12 @@ class Study:
     warnings: tuple[str, ...]
     n_folds: int
     seed: int
+    fitted_rows: int
+
+    @property
+    def whole(self) -> Any:
+        """All rows of the table: the problem itself, or what it is a sample of."""
+        return self.problem if self.problem.whole is None else self.problem.whole
 
     @property
     def model(self) -> Any:
@@ -146,10 +164,12 @@ class Study:
             {
                 "source": problem.source,
                 "target": problem.target,
-                "rows": len(problem),
+                "rows": len(self.whole),
+                "compared_rows": len(problem),
+                "fitted_rows": self.fitted_rows,
                 "columns": problem.columns,
                 "levels": problem.order.levels.tolist(),
-                "counts": problem.counts,
+                "counts": self.whole.counts,
                 "weighted": problem.weights is not None,
                 "grouped": problem.groups is not None,
                 "folds": self.n_folds,
@@ -228,8 +248,8 @@ def study(table: Any, target: str, *, model: str = "auto", **options: Any) -> St
 
     Parameters
     ----------
-    table : str, Path, Table, pandas or polars DataFrame
-        A data file, or its rows.
+    table : str, Path, Table, Scan, pandas or polars DataFrame
+        A data file or a folder of Parquet files, or its rows.
     target : str
         Column of labels.
     model : str, default="auto"
@@ -276,12 +296,14 @@ def study_of(
     Parameters
     ----------
     problem : Problem
-        The rows.
+        The rows. Of more than 20,000, models are assessed on a random sample of as many.
     name : str, default="auto"
         A name of `MODELS`, or ``"auto"``.
     budget : float or None, default=60
         Processor seconds for the automatic choice, as estimated from the size of the table:
-        which models are tried does not depend on the machine. None for no limit.
+        which models are tried does not depend on the machine. None for no limit. Models of
+        more than 20,000 rows that cannot read them in blocks are fitted to as many as are
+        estimated to take the budget, or ten times the budget if the model is named.
     max_seconds : float, optional
         Limit of the processor seconds that the automatic choice really uses. By default ten
         times the budget.
@@ -309,6 +331,8 @@ def study_of(
     >>> study_of(problem_of(frame, "effect"), "linear").choice.selected.name
     'linear'
     """
+    if problem.whole is None:
+        problem = sample_of(problem, seed)
     splits = folds(problem, n_splits=n_splits, seed=seed)
     skipped: list[Skipped] = []
     if name == "auto":
@@ -331,8 +355,9 @@ def study_of(
     selected = choice.selected
     if name != "auto":
         choice = Choice(selected, f"{name} ({selected.description}) was requested.")
-    progress(f"{selected.name}, all rows", whole)
-    pipeline, warned = _fitted_to_all(problem, selected, splits, seed)
+    seconds = budget if budget is None or name == "auto" else LIMIT_IN_BUDGETS * budget
+    fit = _FitToAll(problem, MODELS[selected.name], seed, seconds, progress, whole)
+    pipeline, n_fitted, warned = _fitted_to_all(fit, selected, splits)
     return Study(
         problem=problem,
         assessments=tuple(tried),
@@ -344,28 +369,83 @@ def study_of(
         warnings=tuple(dict.fromkeys((*warned, *selected.warnings, *_of_the_limit(stopped)))),
         n_folds=len(splits),
         seed=seed,
+        fitted_rows=n_fitted,
     )
 
 
+@dataclass(frozen=True)
+class _FitToAll:
+    """The fit of one model to all rows of a table, or to as many as are worth their time."""
+
+    problem: Problem
+    entry: Model
+    seed: int
+    seconds: float | None  # for models that cannot read blocks
+    progress: Callable[[str, float], Any]
+    share: float  # of the work, when this begins
+
+    def __call__(self, pipeline: Pipeline) -> int:
+        """Fit a pipeline in place; how many rows it was fitted to."""
+        problem, whole = self.problem, self.problem.whole
+        self.progress(f"{self.entry.name}, all rows", self.share)
+        if whole is None:
+            problem.fitted(pipeline)
+            return len(problem)
+        if self.entry.by_blocks:
+            count = len(whole)
+        else:
+            size = problem.size()._replace(rows=len(whole))
+            count = self.entry.cost.rows_within(self.seconds, size)
+        if isinstance(whole, Problem):
+            keys = np.random.default_rng(self.seed).random(len(whole))
+            whole.fitted(pipeline, np.sort(np.argsort(keys)[:count]))
+            return count
+        pipeline[0].fit(problem.frame, problem.y)
+        return self._scanned(pipeline, whole, count)
+
+    def _scanned(self, pipeline: Pipeline, whole: ScannedRows, count: int) -> int:
+        if self.entry.by_blocks and count > len(self.problem):
+            passes = 0
+
+            def blocks() -> Iterator[tuple[np.ndarray, ...]]:
+                nonlocal passes
+                passes += 1
+                what = f"{self.entry.name}, {len(whole):,} rows, pass {passes}"
+
+                def tell(read: float) -> None:
+                    # Levels, a sample, and two or three visits: about five passes.
+                    done = min((passes - 1 + read) / 5, 1.0)
+                    self.progress(what, self.share + (1 - self.share) * done)
+
+                yield from whole.blocks(pipeline[0], tell)
+
+            fit_elsewhere(pipeline[-1], InBlocks(blocks))
+            return count
+        X, y, *weights = whole.sample(pipeline[0], count, self.seed)
+        pipeline[-1].fit(X, y, **({"sample_weight": weights[0]} if weights else {}))
+        return len(y)
+
+
 def _fitted_to_all(
-    problem: Problem, selected: Assessment, splits: Sequence[Split], seed: int
-) -> tuple[Pipeline, list[str]]:
+    fit: _FitToAll, selected: Assessment, splits: Sequence[Split]
+) -> tuple[Pipeline, int, list[str]]:
     """The model of all rows; its link comes from the scores of the folds, if it needs one."""
-    pipeline = build_pipeline(MODELS[selected.name], problem, seed)
+    problem = fit.problem
+    pipeline = build_pipeline(fit.entry, problem, fit.seed)
     estimator = pipeline[-1]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if selected.fold_scores is None or not needs_link(estimator):
-            problem.fitted(pipeline)
+            n_fitted = fit(pipeline)
         else:
             calibration_folds = estimator.calibration_folds
-            problem.fitted(pipeline.set_params(model__calibration_folds=None))
+            n_fitted = fit(pipeline.set_params(model__calibration_folds=None))
             own = level_scores(pipeline, problem.frame)
             calibrate_from_folds(
                 estimator, own, selected.fold_scores, splits, problem.y, problem.weights
             )
             estimator.set_params(calibration_folds=calibration_folds)
-    return pipeline, [str(one.message) for one in caught]
+    return pipeline, n_fitted, [str(one.message) for one in caught]
 
 
 def _effects(
