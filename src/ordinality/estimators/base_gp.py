@@ -75,6 +75,7 @@ class Learner:
     verbose: int
     fit_: Fit[Any]
     predictor_: Any
+    _kept: np.ndarray
 
     def _prior(self, problem: Any) -> Any:
         return hyperprior(self.hyperprior, problem.theta, problem.kinds)
@@ -217,6 +218,18 @@ class Learner:
             names = ", ".join(self.fit_.problem.kinds)
             raise ValueError(f"theta has shape {theta.shape}, wanted {best.shape}: {names}.")
         return self.fit_, theta
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A model with inducing points is M rows, however many it was learnt from.
+        state: dict[str, Any] = cast(Any, super()).__getstate__()
+        fit = state.get("fit_")
+        if fit is None or not isinstance(fit.problem, InducingPoints):
+            return state
+        none = slice(0)
+        problem, best = fit.problem.on_rows(none), fit.best.without_rows()
+        state = {name: value for name, value in state.items() if name != "loo_proba_"}
+        light = replace(fit, problem=problem, best=best)
+        return {**state, "fit_": light, "_kept": self._kept[none]}
 
     def _warn_unless_converged(self) -> None:
         """Warn where the engine or the search did not converge."""
@@ -374,18 +387,6 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         scores = self.fit_.likelihood.log_proba(*self.predict_latent(X))
         scores = scores[:, self._order.columns]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A model with inducing points is M rows, however many it was learnt from.
-        state = super().__getstate__()
-        fit = state.get("fit_")
-        if fit is None or not isinstance(fit.problem, InducingPoints):
-            return state
-        none = slice(0)
-        problem, best = fit.problem.on_rows(none), fit.best.without_rows()
-        state = {name: value for name, value in state.items() if name != "loo_proba_"}
-        light = replace(fit, problem=problem, best=best)
-        return {**state, "fit_": light, "_kept": self._kept[none]}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
