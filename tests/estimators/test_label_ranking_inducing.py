@@ -93,6 +93,13 @@ def test_auto_is_exact_for_few_rows_and_sparse_for_many(table, monkeypatch):
     assert len(many.inducing_points_) == 50  # 150 values of three contrasts
     pairs = LabelRankingGP(**held, graph="edges", labels=range(4)).fit(X[:60], [[(0, 1)]] * 60)
     assert pairs.inducing_points_ is None  # fewer preferences than contrasts
+    monkeypatch.undo()
+    classes = np.arange(400) % 10  # 3600 contrasts, but one matrix a label is enough
+    of_classes = LabelRankingGP(Gaussian(0.1), optimizer=None, graph="multiclass")
+    assert of_classes.fit(X, classes).inducing_points_ is None
+    assert (
+        len(of_classes.fit(np.vstack([X, X + 1]), np.tile(classes, 2)).inducing_points_) == 222
+    )
 
 
 @each_engine

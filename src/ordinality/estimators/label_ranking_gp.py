@@ -21,6 +21,7 @@ from ..gp.criteria import ENGINES, InducingLabelObjective, LabelObjective
 from ..gp.design import Labels
 from ..gp.likelihoods import Symmetric
 from ..gp.optimise import Fit
+from ..gp.posterior.choose import labels_effort
 from ..gp.predict import InducingLabelPredictor, LabelPredictor, choice_probabilities
 from ..gp.stream import Belief, Settled, settle_seen
 from ..kernels.base import Kernel
@@ -57,7 +58,8 @@ _BATCH = 500  # rows predicted at once: bounds the memory for their covariances
 _LARGE = 400  # rows of a factor from which learning goes coarse to fine
 
 # Rows of the matrix up to which "auto" is exact, and inducing values of all contrasts together,
-# the rows of the matrix beyond: from five labels on, one goes over into the other.
+# the rows of the matrix beyond: for rankings of five labels and more, one goes over into the
+# other.
 _VALUES = 2000
 
 # Theta is learnt on as many inputs as cost what 10,000 preferences cost with 500 points, about
@@ -83,9 +85,9 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         Inducing points: rows are seen through the utilities at M points, which costs M^2 for
         each preference, instead of the cube of the rows. A number chooses as many among the
         rows, an array gives them, None is exact. "auto" is exact while n (L - 1), or the number
-        of preferences if that is smaller, is at most 2000, and for kernels that have no
-        rectangular gradients; for more it takes 500 points, and fewer from six labels on:
-        2000 / (L - 1).
+        of preferences if that is smaller, is at most 2000 (classes: for more, about 500 rows of
+        ten), and for kernels that have no rectangular gradients; beyond it takes 500 points,
+        and fewer from six labels on: 2000 / (L - 1).
     graph : {"ranking", "layers", "multiclass", "ordinal", "edges"}, default="ranking"
         What Y says, and which pairs of labels it compares:
 
@@ -251,8 +253,10 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         if isinstance(objective, InducingLabelObjective):
             self._keep(self._learn_inducing(objective, coarse_to_fine=True))
         else:
-            gram = objective.kernel.inputs == "gram"
-            self._keep(self._learn(objective, objective.effort > _LARGE and not gram))
+            # Rows of the matrix to factorise: observations, or contrasts of labels.
+            side = min(len(objective.y), len(objective.X) * (len(self.classes_) - 1))
+            coarse_to_fine = side > _LARGE and objective.kernel.inputs != "gram"
+            self._keep(self._learn(objective, coarse_to_fine))
         self._warn_unless_converged()
         return self
 
@@ -382,8 +386,12 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         if gram:
             kernel = kernel.prepared(X)  # refuses what is not square before rows are dropped
         L = len(self.classes_)
-        size = min(len(edges.at), len(np.unique(edges.at)) * (L - 1))
-        order = self._row_order(X, edges, weights, size, gram)
+        small = labels_effort(Labels(edges.at, edges.better, edges.worse, n, L).compact()[1])
+        auto = isinstance(self.inducing, str) and self.inducing == "auto"
+        inducing = None if auto and small <= _VALUES else self.inducing
+        order = np.arange(n)
+        if inducing is not None or np.any(weights != 1.0):
+            order = self._row_order(X, edges, weights, gram)
         edges = edges.renumbered(order)
         scaled = self.standardize and kernel.inputs == "features"
         self._scaling = Scaling.of(X[order], weights[order]) if scaled else Scaling.none(d)
@@ -401,7 +409,7 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         )  # fmt: skip
         objective = replace(objective, prior=self._prior(objective))
         points = inducing_points(
-            self.inducing, Z, kernel, self._scaling, size,
+            inducing, Z, kernel, self._scaling, size=min(len(design), design.n * (L - 1)),
             points=min(POINTS, max(_VALUES // (L - 1), 1)),
         )  # fmt: skip
         if points is None:
@@ -411,16 +419,13 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         return InducingLabelObjective(**vars(objective), **points, pool=pool)
 
     def _row_order(
-        self, X: np.ndarray, edges: Edges, weights: np.ndarray, size: int, gram: bool
+        self, X: np.ndarray, edges: Edges, weights: np.ndarray, gram: bool
     ) -> np.ndarray:
-        """An order of the rows that does not depend on how they were given, where it counts.
+        """An order of the rows that does not depend on how they were given.
 
         Weights over many decades magnify rounding, which depends on the order; points and
         subsets of the rows are chosen among rows in order.
         """
-        exact = self.inducing is None or (isinstance(self.inducing, str) and size <= _VALUES)
-        if exact and np.all(weights == 1.0):
-            return np.arange(len(X))
         order = canonical_order(X, gram=gram)
         if not gram and n_distinct(X[order]) == len(X):
             return order

@@ -32,7 +32,7 @@ from .ep import ep
 from .hyperpriors import Hyperprior
 from .laplace import is_credible, laplace
 from .likelihoods import Blurred, Jet, LearntLikelihood, Likelihood
-from .posterior.choose import Prior, prior_of
+from .posterior.choose import Prior, labels_effort, prior_of
 from .posterior.inducing import EXACT_ROWS, Inducing, InducingPoints
 from .posterior.inducing_labels import InducingLabels
 from .posterior.observations import factorise
@@ -242,8 +242,7 @@ class LabelObjective(Objective):
     @property
     def effort(self) -> float:
         """Rows of the matrices that an evaluation works on, about."""
-        d = self.labels
-        return min(len(d), d.n * (d.L - 1))  # preferences, or contrasts
+        return labels_effort(self.labels)
 
     def subset(self, index: np.ndarray) -> Objective:
         """All observations of as large a share of the inputs as ``index`` is of theirs."""
