@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, gmres
@@ -258,12 +258,13 @@ class InducingObjective(InducingPoints, Objective):
     """The evidence with inducing points ``Z``: rows see the latent function through them."""
 
     exact = Objective
+    form: ClassVar[type[Inducing]] = Inducing
 
     def prior_at(self, theta: np.ndarray) -> tuple[Inducing, Blurred]:
         """The prior of what the points say, and the likelihood of that."""
         kernel, likelihood = self.model(theta)
         assert self.Z is not None
-        prior = Inducing.of(kernel, self.X, self.Z, self.design)
+        prior = self.form.of(kernel, self.X, self.Z, self.design)
         return prior, Blurred(likelihood, prior.residual)
 
     def evaluate(self, theta: np.ndarray, start: np.ndarray | None = None) -> ObjectiveValue:
@@ -280,14 +281,7 @@ class InducingObjective(InducingPoints, Objective):
 class InducingLabelObjective(InducingObjective, LabelObjective):
     """The evidence of preferences between labels, with inducing points ``Z``."""
 
-    exact = LabelObjective
-
-    def prior_at(self, theta: np.ndarray) -> tuple[InducingLabels, Blurred]:
-        """The prior of what the points say, and the likelihood of that."""
-        kernel, likelihood = self.model(theta)
-        assert self.Z is not None
-        prior = InducingLabels.of_labels(kernel, self.X, self.Z, self.labels)
-        return prior, Blurred(likelihood, prior.residual)
+    exact, form = LabelObjective, InducingLabels
 
     def subset(self, index: np.ndarray) -> Objective:
         """All observations of some of the inputs; without points where that is cheaper."""

@@ -30,13 +30,13 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from ...kernels.base import Kernel
-from ..design import Labels
+from ..design import Design, Labels
 from .contrasts import contrast_basis
 from .inducing import (
     Basis,
     Inducing,
+    InducingGradient,
     InducingPosterior,
-    PriorGradient,
     add_gram,
     factorised,
 )
@@ -53,10 +53,9 @@ class InducingLabels(Inducing):
     H: np.ndarray  # (L, L - 1)
 
     @classmethod
-    def of_labels(
-        cls, kernel: Kernel, X: np.ndarray, Z: np.ndarray, design: Labels
-    ) -> InducingLabels:
+    def of(cls, kernel: Kernel, X: np.ndarray, Z: np.ndarray, design: Design) -> InducingLabels:
         """Project what the preferences see on the contrasts at ``Z``."""
+        assert isinstance(design, Labels)
         basis = Basis.of(kernel, Z)
         P, own = basis.projected(X)
         left = np.maximum(kernel.diag(X) - own, 0.0)
@@ -194,12 +193,10 @@ class InducingLabelsPosterior(InducingPosterior):
 
 
 @dataclass(frozen=True, eq=False)
-class LabelsGradient(PriorGradient):
+class LabelsGradient(InducingGradient):
     """The gradient of the evidence in the prior, as vectors over the preferences."""
 
     posterior: InducingLabelsPosterior
-    alpha: np.ndarray  # (m,)
-    implicit: np.ndarray  # (m,)
 
     @property
     def prior(self) -> InducingLabels:
@@ -217,7 +214,7 @@ class LabelsGradient(PriorGradient):
         alpha, implicit = (prior.contrasts(x) for x in (self.alpha, self.implicit))
         w, four_c = prior.by_pairs(self.posterior.tau), 4.0 * prior.by_input(c)
         for rows, P in prior.parts():
-            F = (-four_c[rows, None] * P).T
+            F = (-four_c[rows, None] * P).T  # 2 c of each preference, times |g|^2 = 2
             for V, column, some in zip(
                 self.posterior.of_pairs, w[rows].T, prior.compared[rows].T, strict=True
             ):
