@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from ordinality.gp.criteria import ENGINES, InducingObjective
+from ordinality.gp.design import Direct
 from ordinality.gp.likelihoods import Ordinal
-from ordinality.gp.posterior.inducing import Basis
-from ordinality.gp.stream import Belief, Sums, extended, fold, settle, visit
+from ordinality.gp.posterior.inducing import Basis, Inducing
+from ordinality.gp.stream import Belief, Sums, extended, fold, settle, settle_seen, visit
 from ordinality.kernels import Gaussian
 
 KERNEL = 1.3 * Gaussian([0.9, 1.6])
@@ -54,6 +55,20 @@ def test_rows_settle_where_the_engine_converges(engine):
     np.testing.assert_allclose(done.cavity_var, a.cavity_var + prior.residual, atol=1e-6)
     share = weights @ prior.residual / (weights @ KERNEL.diag(X))
     assert done.unexplained == pytest.approx(share, rel=1e-9)
+
+
+@each_engine
+def test_visits_by_what_a_prior_sees_are_visits_by_blocks(engine):
+    X, y, weights = rows()
+    start, points = Belief.none(basis()), basis()
+    prior = Inducing.of(KERNEL, X, points.Z, Direct())
+    ours, done = settle_seen(start, LIKELIHOOD, prior, y, weights, engine=engine)
+    theirs, wanted = settle(start, LIKELIHOOD, X, y, weights, engine=engine)
+    assert done.n_iter == wanted.n_iter
+    assert done.log_evidence == pytest.approx(wanted.log_evidence, abs=1e-9)
+    assert done.unexplained == pytest.approx(wanted.unexplained, abs=1e-12)
+    np.testing.assert_allclose(np.triu(ours.gram), np.triu(theirs.gram), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(ours.shift, theirs.shift, rtol=0, atol=1e-8)
 
 
 def test_statistics_of_blocks_add_up():

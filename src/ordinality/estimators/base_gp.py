@@ -78,6 +78,7 @@ class Learner:
     verbose: int
     fit_: Fit[Any]
     predictor_: Any
+    _kept: np.ndarray
 
     def _prior(self, problem: Any) -> Any:
         return hyperprior(self.hyperprior, problem.theta, problem.kinds)
@@ -151,11 +152,12 @@ class Learner:
         """
         rng, whole = self._generator(), cast(Any, problem)
         part, n = whole, len(whole.y)
-        if whole.pool is None and n > _PER_POINT * whole.count:
-            pool = np.sort(rng.choice(n, _PER_POINT * whole.count, replace=False))
+        if whole.pool is None and len(whole.X) > _PER_POINT * whole.count:
+            pool = np.sort(rng.choice(len(whole.X), _PER_POINT * whole.count, replace=False))
             part = replace(part, pool=whole.X[pool])
-        if n > SEARCHED:
-            part = part.on_rows(np.sort(stratified_order(whole.y, rng)[:SEARCHED]))
+        searched = self._searched_rows(whole, rng)
+        if searched is not None:
+            part = part.on_rows(searched)
         fit = self._held(part) if held else self._learn(part, coarse_to_fine)
         whole = replace(whole, Z=fit.problem.Z, pool=None)
         with one_pool(n):
@@ -164,6 +166,21 @@ class Learner:
             n, whole = elsewhere[0], whole.on_rows(slice(0))
         path = fit.path if len(part.y) == n else (*fit.path, (n, visits))
         return replace(fit, problem=whole, best=best, path=path)
+
+    def _searched_rows(self, problem: Any, rng: np.random.Generator) -> np.ndarray | None:
+        """Rows from which theta is learnt; None for all."""
+        if len(problem.y) <= SEARCHED:
+            return None
+        return np.sort(stratified_order(problem.y, rng)[:SEARCHED])
+
+    def _visited(
+        self, whole: Any, fit: Fit[Any], belief: Belief, tell: Any
+    ) -> tuple[Belief, Settled]:
+        """The belief after all rows, from that of the rows from which theta was learnt."""
+        return settle(
+            belief, fit.likelihood, whole.X, whole.y, whole.weights, engine=self.inference,
+            tell=tell,
+        )  # fmt: skip
 
     def _settle(
         self,
@@ -181,10 +198,7 @@ class Learner:
             if elsewhere is not None:
                 belief, done = elsewhere[1](belief, fit.likelihood, tell)
             else:
-                belief, done = settle(
-                    belief, fit.likelihood, whole.X, whole.y, whole.weights,
-                    engine=self.inference, tell=tell,
-                )  # fmt: skip
+                belief, done = self._visited(whole, fit, belief, tell)
             if tell is not None:
                 tell.end()
         else:
@@ -220,6 +234,18 @@ class Learner:
             names = ", ".join(self.fit_.problem.kinds)
             raise ValueError(f"theta has shape {theta.shape}, wanted {best.shape}: {names}.")
         return self.fit_, theta
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A model with inducing points is M rows, however many it was learnt from.
+        state: dict[str, Any] = cast(Any, super()).__getstate__()
+        fit = state.get("fit_")
+        if fit is None or not isinstance(fit.problem, InducingPoints):
+            return state
+        none = slice(0)
+        problem, best = fit.problem.on_rows(none), fit.best.without_rows()
+        state = {name: value for name, value in state.items() if name != "loo_proba_"}
+        light = replace(fit, problem=problem, best=best)
+        return {**state, "fit_": light, "_kept": self._kept[none]}
 
     def _warn_unless_converged(self) -> None:
         """Warn where the engine or the search did not converge."""
@@ -425,18 +451,6 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         proba = self.fit_.likelihood.proba(*latent)
         return proba.reshape(n_samples, len(Z), -1)[:, place.ravel()]
 
-    def __getstate__(self) -> dict[str, Any]:
-        # A model with inducing points is M rows, however many it was learnt from.
-        state = super().__getstate__()
-        fit = state.get("fit_")
-        if fit is None or not isinstance(fit.problem, InducingPoints):
-            return state
-        none = slice(0)
-        problem, best = fit.problem.on_rows(none), fit.best.without_rows()
-        state = {name: value for name, value in state.items() if name != "loo_proba_"}
-        light = replace(fit, problem=problem, best=best)
-        return {**state, "fit_": light, "_kept": self._kept[none]}
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inputs = self._inputs()
@@ -525,21 +539,32 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
 
 
 def inducing_points(
-    choice: Any, X: np.ndarray, kernel: Kernel, scaling: Scaling
+    choice: Any,
+    X: np.ndarray,
+    kernel: Kernel,
+    scaling: Scaling,
+    size: int | None = None,
+    points: int | None = None,
 ) -> dict[str, Any] | None:
-    """Fields of `InducingPoints` from a user's choice, for scaled rows; None: exact."""
+    """Fields of `InducingPoints` from a user's choice, for scaled rows; None: exact.
+
+    ``size`` is the number of rows of the matrices of exact inference, if it is not that of X;
+    ``points`` the number that "auto" takes.
+    """
     n, d = X.shape
+    size, points = n if size is None else size, POINTS if points is None else points
     auto = isinstance(choice, str) and choice == "auto"
-    if choice is None or (auto and (n <= _EXACT or not _is_rectangular(kernel, X))):
-        if n > _LARGEST:
+    if choice is None or (auto and (size <= _EXACT or not _is_rectangular(kernel, X))):
+        if size > _LARGEST:
             raise ValueError(
-                f"exact inference of {n} rows needs two matrices of {n} x {n} numbers, "
-                f"{16e-9 * n**2:.0f} GB, and a time that grows with the cube of the rows; use "
-                "inducing points (inducing=500) with a kernel of ordinality over features."
+                f"exact inference of {n} rows needs two matrices of {size} x {size} numbers, "
+                f"{16e-9 * size**2:.0f} GB, and a time that grows with the cube of the rows; "
+                f"use inducing points (inducing={points}) with a kernel of ordinality over "
+                "features."
             )
         return None
     if auto:
-        return {"count": min(POINTS, n_distinct(X))}
+        return {"count": min(points, n_distinct(X))}
     if isinstance(choice, int | np.integer) and not isinstance(choice, bool):
         distinct = n_distinct(X)
         if not 1 <= choice <= distinct:

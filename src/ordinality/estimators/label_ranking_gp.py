@@ -9,6 +9,7 @@ Chu & Ghahramani (2005), "Preference learning with Gaussian processes", ICML, se
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -16,15 +17,26 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..gp.criteria import ENGINES, LabelObjective
+from ..gp.criteria import ENGINES, InducingLabelObjective, LabelObjective
 from ..gp.design import Labels
 from ..gp.likelihoods import Symmetric
 from ..gp.optimise import Fit
-from ..gp.predict import LabelPredictor, choice_probabilities
+from ..gp.posterior.choose import labels_effort
+from ..gp.predict import InducingLabelPredictor, LabelPredictor, choice_probabilities
+from ..gp.stream import Belief, Settled, settle_seen
 from ..kernels.base import Kernel
 from ..kernels.foreign import translate
 from ..kernels.stationary import Gaussian
-from .base_gp import Learner
+from .base_gp import (
+    MUCH,
+    POINTS,
+    SEARCHED,
+    Learner,
+    inducing_points,
+    n_distinct,
+    sample_size,
+    warn_unexplained,
+)
 from .fitting import (
     Scaling,
     atomic,
@@ -45,6 +57,15 @@ _BATCH = 500  # rows predicted at once: bounds the memory for their covariances
 
 _LARGE = 400  # rows of a factor from which learning goes coarse to fine
 
+# Rows of the matrix up to which "auto" is exact, and inducing values of all contrasts together,
+# the rows of the matrix beyond: for rankings of five labels and more, one goes over into the
+# other.
+_VALUES = 2000
+
+# Theta is learnt on as many inputs as cost what 10,000 preferences cost with 500 points, about
+# a second an evaluation; but on a thousand at least.
+_SEARCHED_WORK, _FEWEST = 10_000 * 500**2, 1000
+
 
 class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
     """Gaussian process that ranks labels for each input.
@@ -60,6 +81,13 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
     kernel : kernel, str or None, default=None
         From `ordinality.kernels`, or a scikit-learn kernel; its values are where learning
         starts. None is ``Gaussian(sqrt(d))``; "precomputed" takes kernel matrices as X.
+    inducing : "auto", int, array-like of shape (M, d) or None, default="auto"
+        Inducing points: rows are seen through the utilities at M points, which costs M^2 for
+        each preference, instead of the cube of the rows. A number chooses as many among the
+        rows, an array gives them, None is exact. "auto" is exact while n (L - 1), or the number
+        of preferences if that is smaller, is at most 2000 (classes: for more, about 500 rows of
+        ten), and for kernels that have no rectangular gradients; beyond it takes 500 points,
+        and fewer from six labels on: 2000 / (L - 1).
     graph : {"ranking", "layers", "multiclass", "ordinal", "edges"}, default="ranking"
         What Y says, and which pairs of labels it compares:
 
@@ -124,7 +152,13 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
     relevance_ : ndarray of shape (d,)
         How much each standardised feature matters: 1 / length_scale**2.
     log_evidence_ : float
-        Log marginal likelihood (a lower bound for ``inference="variational"``).
+        Log marginal likelihood (a lower bound for ``inference="variational"``). With inducing
+        points it is no bound otherwise, and cannot be compared across points.
+    inducing_points_ : ndarray of shape (M, d) or None
+        The inducing points, in the units of X; None if inference was exact.
+    unexplained_ : float
+        Share of the prior variance of what preferences see that the inducing points do not
+        explain, 0 if inference was exact. A warning says where it is large.
     converged_ : bool
         Whether both the inference engine and the search for parameters converged.
     n_iter_ : int
@@ -154,6 +188,7 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         self,
         kernel: Any = None,
         *,
+        inducing: Any = "auto",
         graph: str = "ranking",
         ties: bool = False,
         labels: Any = None,
@@ -172,6 +207,7 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
+        self.inducing = inducing
         self.graph = graph
         self.ties = ties
         self.labels = labels
@@ -214,10 +250,13 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         self.classes_ = labels_of(Y, self.graph, self.labels)
         edges = edges_to_learn(Y, self.graph, self.classes_, weights, self.ties)
         objective = self._objective(X, edges, weights)
-        # Rows of the matrix to factorise: observations, or contrasts of labels at each input.
-        side = min(len(objective.y), len(objective.X) * (len(self.classes_) - 1))
-        coarse_to_fine = side > _LARGE and objective.kernel.inputs != "gram"
-        self._keep(self._learn(objective, coarse_to_fine))
+        if isinstance(objective, InducingLabelObjective):
+            self._keep(self._learn_inducing(objective, coarse_to_fine=True))
+        else:
+            # Rows of the matrix to factorise: observations, or contrasts of labels.
+            side = min(len(objective.y), len(objective.X) * (len(self.classes_) - 1))
+            coarse_to_fine = side > _LARGE and objective.kernel.inputs != "gram"
+            self._keep(self._learn(objective, coarse_to_fine))
         self._warn_unless_converged()
         return self
 
@@ -346,10 +385,13 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         gram = kernel.inputs == "gram"
         if gram:
             kernel = kernel.prepared(X)  # refuses what is not square before rows are dropped
-        order, L = np.arange(n), len(self.classes_)
-        if np.any(weights != 1.0):
-            # Weights over many decades magnify rounding, which depends on the order of rows.
-            order = canonical_order(X, weights, *edges.counts(n, L).T, gram=gram)
+        L = len(self.classes_)
+        small = labels_effort(Labels(edges.at, edges.better, edges.worse, n, L).compact()[1])
+        auto = isinstance(self.inducing, str) and self.inducing == "auto"
+        inducing = None if auto and small <= _VALUES else self.inducing
+        order = np.arange(n)
+        if inducing is not None or np.any(weights != 1.0):
+            order = self._row_order(X, edges, weights, gram)
         edges = edges.renumbered(order)
         scaled = self.standardize and kernel.inputs == "features"
         self._scaling = Scaling.of(X[order], weights[order]) if scaled else Scaling.none(d)
@@ -365,15 +407,62 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
             Z, level, weights[order][edges.at], kernel.prepared(Z), likelihood,
             engine=self.inference, tol=self.tol, max_iter=self.max_iter, design=design,
         )  # fmt: skip
-        return replace(objective, prior=self._prior(objective))
+        objective = replace(objective, prior=self._prior(objective))
+        points = inducing_points(
+            inducing, Z, kernel, self._scaling, size=min(len(design), design.n * (L - 1)),
+            points=min(POINTS, max(_VALUES // (L - 1), 1)),
+        )  # fmt: skip
+        if points is None:
+            return objective
+        # Points are chosen among all inputs, although theta is learnt on some.
+        pool = Z if len(Z) <= sample_size(points["count"]) else None
+        return InducingLabelObjective(**vars(objective), **points, pool=pool)
+
+    def _row_order(
+        self, X: np.ndarray, edges: Edges, weights: np.ndarray, gram: bool
+    ) -> np.ndarray:
+        """An order of the rows that does not depend on how they were given.
+
+        Weights over many decades magnify rounding, which depends on the order; points and
+        subsets of the rows are chosen among rows in order.
+        """
+        order = canonical_order(X, gram=gram)
+        if not gram and n_distinct(X[order]) == len(X):
+            return order
+        counts = edges.counts(len(X), len(self.classes_))
+        return canonical_order(X, weights, *counts.T, gram=gram)
+
+    def _searched_rows(self, problem: Any, rng: np.random.Generator) -> np.ndarray | None:
+        n, M = len(problem.X), problem.count
+        wanted = int(_SEARCHED_WORK * n / (len(problem.y) * M**2))
+        wanted = min(max(wanted, _FEWEST), SEARCHED)
+        return None if n <= wanted else np.sort(rng.permutation(n)[:wanted])
+
+    def _visited(
+        self, whole: Any, fit: Fit[Any], belief: Belief, tell: Any
+    ) -> tuple[Belief, Settled]:
+        prior, _ = whole.prior_at(fit.best.theta)
+        say = None if tell is None else partial(tell, len(whole.y))
+        return settle_seen(
+            belief, fit.likelihood, prior, whole.y, whole.weights, engine=self.inference,
+            tell=say,
+        )  # fmt: skip
 
     def _keep(self, fit: Fit[Any]) -> None:
         """Keep what was learnt, and what predicts."""
         self.fit_, self.kernel_ = fit, fit.kernel
         objective, a, likelihood = fit.problem, fit.best.approximation, fit.likelihood
         with one_pool(len(objective.y)):
-            K = self.kernel_(objective.X)
-            self.predictor_ = LabelPredictor.of(objective.design, K, a)
+            if isinstance(objective, InducingLabelObjective):
+                values = self.predictor_  # of the contrasts, which `_learn_inducing` has kept
+                L = len(self.classes_)
+                self.predictor_ = InducingLabelPredictor.of_values(values, L)
+                self.inducing_points_: Any = self._scaling.undone(objective.support)
+                self.unexplained_ = a.unexplained
+            else:
+                K = self.kernel_(objective.X)
+                self.predictor_ = LabelPredictor.of(objective.design, K, a)
+                self.inducing_points_, self.unexplained_ = None, 0.0
         self.noise_ = float(likelihood.sigma)
         self.tie_width_ = float(likelihood.steps[0]) if self.ties else 0.0
         self.relevance_ = self.kernel_.feature_relevance(self.n_features_in_)
@@ -381,7 +470,12 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         self.converged_ = bool(fit.converged and a.converged)
         self.n_iter_ = fit.n_evaluations
 
+    def _warn_unless_converged(self) -> None:
+        super()._warn_unless_converged()
+        if self.unexplained_ > MUCH:
+            warn_unexplained(self.unexplained_, len(self.fit_.problem.support), stacklevel=5)
+
     def _cross(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Kernel inputs, and their prior covariances with what was learnt from."""
         Z = X[:, self._kept] if self.kernel_.inputs == "gram" else self._scaling(X)
-        return Z, self.kernel_(Z, self.fit_.problem.X)
+        return Z, self.kernel_(Z, self.fit_.problem.support)

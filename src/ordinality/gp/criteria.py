@@ -20,8 +20,8 @@ Chu & Ghahramani (2005), section 3; hyperpriors as in its equation for P(theta |
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, gmres
@@ -32,8 +32,9 @@ from .ep import ep
 from .hyperpriors import Hyperprior
 from .laplace import is_credible, laplace
 from .likelihoods import Blurred, Jet, LearntLikelihood, Likelihood
-from .posterior.choose import Prior, prior_of
-from .posterior.inducing import Inducing, InducingPoints
+from .posterior.choose import Prior, labels_effort, prior_of
+from .posterior.inducing import EXACT_ROWS, Inducing, InducingPoints
+from .posterior.inducing_labels import InducingLabels
 from .posterior.observations import factorise
 from .site_loop import Approximation
 from .variational import divergence, variational
@@ -41,6 +42,7 @@ from .variational import divergence, variational
 __all__ = [
     "CRITERIA",
     "ENGINES",
+    "InducingLabelObjective",
     "InducingObjective",
     "LabelObjective",
     "Objective",
@@ -53,6 +55,8 @@ ENGINES: dict[str, Callable[..., Approximation]] = {
     "variational": variational,
 }
 CRITERIA = ("evidence", "bound", "loo")
+
+_INPUTS_PER_POINT = 2  # of a subset of label rankings: an input has preferences of many pairs
 
 
 @dataclass(frozen=True)
@@ -229,10 +233,20 @@ class LabelObjective(Objective):
     A share of the observations would see almost all of the inputs, and cost as much.
     """
 
+    @property
+    def labels(self) -> Labels:
+        """The design."""
+        assert isinstance(self.design, Labels)
+        return self.design
+
+    @property
+    def effort(self) -> float:
+        """Rows of the matrices that an evaluation works on, about."""
+        return labels_effort(self.labels)
+
     def subset(self, index: np.ndarray) -> Objective:
         """All observations of as large a share of the inputs as ``index`` is of theirs."""
-        design = self.design
-        assert isinstance(design, Labels)
+        design = self.labels
         count = min(design.n, 1 + design.n * len(index) // len(design))
         # A fixed shuffle: the rows of a table may lie in an order, and subsets are nested.
         some = np.random.default_rng(0).permutation(design.n)[:count]
@@ -244,22 +258,59 @@ class InducingObjective(InducingPoints, Objective):
     """The evidence with inducing points ``Z``: rows see the latent function through them."""
 
     exact = Objective
+    form: ClassVar[type[Inducing]] = Inducing
 
     def prior_at(self, theta: np.ndarray) -> tuple[Inducing, Blurred]:
         """The prior of what the points say, and the likelihood of that."""
         kernel, likelihood = self.model(theta)
         assert self.Z is not None
-        prior = Inducing.of(kernel, self.X, self.Z, self.design)
+        prior = self.form.of(kernel, self.X, self.Z, self.design)
         return prior, Blurred(likelihood, prior.residual)
 
     def evaluate(self, theta: np.ndarray, start: np.ndarray | None = None) -> ObjectiveValue:
         """Evidence, log prior and gradient at theta, the points held."""
         prior, blurred = self.prior_at(theta)
         a, credible = self._run(prior, blurred, start, gradient=True), True
-        if self.engine == "laplace":
+        if self.engine == "laplace" and isinstance(self.design, Direct):
             credible = is_credible(blurred, self.y, self.weights, a)
         gradient = np.concatenate([a.d_kernel.pullback(a.d_variance), a.d_likelihood])
         return self._with_prior(theta, a.log_evidence, gradient, a, credible)
+
+
+@dataclass(frozen=True)
+class InducingLabelObjective(InducingObjective, LabelObjective):
+    """The evidence of preferences between labels, with inducing points ``Z``."""
+
+    exact, form = LabelObjective, InducingLabels
+
+    def subset(self, index: np.ndarray) -> Objective:
+        """All observations of some of the inputs; without points where that is cheaper."""
+        part: Any = LabelObjective.subset(self, index)
+        exact = LabelObjective(
+            **{f.name: getattr(part, f.name) for f in fields(LabelObjective)}
+        )
+        if exact.effort <= EXACT_ROWS:
+            return exact
+        count = min(self.count, 1 + len(part.X) // _INPUTS_PER_POINT)
+        return part if self.fixed else replace(part, count=count, pool=None)
+
+    def on_rows(self, rows: Any) -> InducingLabelObjective:
+        """The same problem and points, on some of the inputs."""
+        d, X = self.labels, self.X[rows]
+        place = np.full(d.n, -1)
+        place[rows] = np.arange(len(X))
+        kept = place[d.at] >= 0
+        design = Labels(place[d.at[kept]], d.first[kept], d.second[kept], len(X), d.L)
+        return replace(
+            self, X=X, y=self.y[kept], weights=self.weights[kept], design=design,
+            likelihood=self.likelihood.only(kept),
+        )  # fmt: skip
+
+    @property
+    def effort(self) -> float:
+        """Rows of the matrices that an evaluation works on, about."""
+        m, M, q = len(self.y), self.count, self.labels.L - 1
+        return float((3.0 * m * M**2 + (q * M) ** 3) ** (1 / 3))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ probability that one label is preferred to another needs their posterior cross-c
     Cov[f*] = k** I - (I x k*)' G (I x k*),
 
 with G over contrasts, labels or observations, by the form of the posterior (`LabelPredictor`).
+With inducing points, k* are covariances with these, whitened (`InducingLabelPredictor`).
 
 `choice_probabilities` is the probability that each of several jointly normal utilities, each
 perceived through noise, is the largest. With normal noise label a is the largest if L - 1
@@ -31,6 +32,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from scipy.linalg import blas, lapack
 from scipy.special import ndtr, ndtri, softmax
 from scipy.stats import qmc
 
@@ -38,12 +40,19 @@ from .._compile import loop
 from .design import Combinations, Design, Labels
 from .likelihoods import Ordinal
 from .posterior.choose import prior_of
-from .posterior.contrasts import ContrastsPosterior
+from .posterior.contrasts import ContrastsPosterior, contrast_basis
+from .posterior.inducing import InducingPredictor
 from .posterior.observations import ObservationsPosterior
 from .posterior.one_vs_rest import OneVsRestPosterior
+from .posterior.precision import mirrored
 from .site_loop import Approximation
 
-__all__ = ["LabelPredictor", "LatentPredictor", "choice_probabilities"]
+__all__ = [
+    "InducingLabelPredictor",
+    "LabelPredictor",
+    "LatentPredictor",
+    "choice_probabilities",
+]
 
 # Points to average over, and as many mirror images. On covariances that were meant to be hard,
 # errors with normal noise were up to 0.0006 for ten labels and 0.0001 for three; by Luce's
@@ -130,9 +139,8 @@ class LabelPredictor:
         posterior = prior_of(design, K, a.tau).given(a.tau).inverted()
         beta = design.by_input(a.alpha)
         if isinstance(posterior, ContrastsPosterior | OneVsRestPosterior):
-            n, basis = design.n, posterior.basis
-            i, ones = np.arange(n), np.ones(n)
-            pieces = tuple(_Piece(k * n + i, i, ones) for k in range(basis.shape[1]))
+            basis = posterior.basis
+            pieces = _contrast_pieces(design.n, basis.shape[1])
             return cls(beta, posterior.explained(), pieces, basis)
         assert isinstance(posterior, ObservationsPosterior)
         zero, signs = np.zeros(len(design)), design.signs
@@ -167,6 +175,40 @@ class LabelPredictor:
         between = 2.0 * prior[:, None, None] * (1.0 - np.eye(L))  # none with itself
         variance = between - own[:, :, None] - own[:, None, :] + 2.0 * known
         return f[:, :, None] - f[:, None, :], np.maximum(variance, 0.0)
+
+
+@dataclass(frozen=True)
+class InducingLabelPredictor(LabelPredictor):
+    """Posterior moments of the labels from covariances with M inducing points.
+
+    ``beta`` and ``G`` are those of whitened values: there G is between zero and one.
+    """
+
+    lower: np.ndarray  # (M, M), L
+
+    @classmethod
+    def of_values(cls, values: InducingPredictor, L: int) -> InducingLabelPredictor:
+        """From the posterior of the values of the contrasts of L labels."""
+        M, H = len(values.lower), contrast_basis(L)
+        G = -mirrored(lapack.dpotri(values.factor)[0])
+        G[np.diag_indices_from(G)] += 1.0
+        beta = (H @ values.mean.reshape(L - 1, M)).T
+        return cls(beta, G, _contrast_pieces(M, L - 1), H, values.lower)
+
+    def mean(self, cross: np.ndarray) -> np.ndarray:
+        return super().mean(self._whitened(cross))
+
+    def explained(self, cross: np.ndarray) -> np.ndarray:
+        return super().explained(self._whitened(cross))
+
+    def _whitened(self, cross: np.ndarray) -> np.ndarray:
+        return blas.dtrsm(1.0, self.lower, cross.T, lower=1).T
+
+
+def _contrast_pieces(n: int, q: int) -> tuple[_Piece, ...]:
+    """Rows of a G that holds q contrasts of n inputs, one after another."""
+    i, ones = np.arange(n), np.ones(n)
+    return tuple(_Piece(k * n + i, i, ones) for k in range(q))
 
 
 def choice_probabilities(

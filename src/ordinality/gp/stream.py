@@ -29,6 +29,7 @@ from .likelihoods import Blurred, Jet, LearntLikelihood, Likelihood
 from .posterior.inducing import (
     Adjoint,
     Basis,
+    Inducing,
     InducingPredictor,
     add_gram,
     factorised,
@@ -48,6 +49,7 @@ __all__ = [
     "fold",
     "settle",
     "settle_by",
+    "settle_seen",
     "slopes",
     "visit",
 ]
@@ -463,6 +465,33 @@ def settle(
         visit_all, belief, engine=engine, tol=tol, max_visits=max_visits, tell=say
     )
     return belief, replace(done, cavity_mean=cavities[0], cavity_var=cavities[1])
+
+
+def settle_seen(
+    belief: Belief,
+    likelihood: Likelihood,
+    prior: Inducing,
+    y: np.ndarray,
+    weights: np.ndarray,
+    *,
+    engine: str = "ep",
+    tell: Callable[[float], None] | None = None,
+) -> tuple[Belief, Settled]:
+    """Visit observations of any design, by what ``prior`` sees, until their sites settle."""
+    blurred, sites = Blurred(likelihood, prior.residual), np.zeros((2, len(y)))
+    left, explained = float(weights @ prior.residual), float(weights @ prior.explained)
+
+    def visit_all(belief: Belief) -> Sums:
+        # Laplace's sites ask for the mean alone, and variances are half of the work.
+        needed = engine != "laplace"
+        var = prior.norms(belief.factor) if needed else np.zeros(len(y))
+        mean = prior.see(belief.mean)
+        new = _RULES[engine](_Seen.of(blurred, y, weights, mean, var, *sites))
+        sites[:] = new.tau, new.nu
+        gram, shift = prior.gram(new.tau), prior.pull(new.nu)
+        return Sums(gram, shift, new.value, new.gap, left, left + explained)
+
+    return settle_by(visit_all, belief, engine=engine, tell=tell)
 
 
 def settle_by(

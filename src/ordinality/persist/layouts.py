@@ -196,10 +196,18 @@ _POINTS: Layout = {
     "pool": choice(None),
     "also": lambda problem: problem.kernel.check(problem.Z.shape[1]) is None,
 }
+_LABELS: Layout = {
+    "beta": floats("n", "L"),
+    "G": floats("g", "g"),
+    "pieces": every(part("Piece", n="n", g="g"), "q"),
+    "basis": floats("L", "q"),
+    "also": _explains,
+}
 _SITES = floats("m", infinite=True)
 _PROCESSES: dict[str, Layout] = {
     "Objective": _PROBLEM,
     "LabelObjective": _PROBLEM,
+    "InducingLabelObjective": {**_PROBLEM, **_POINTS},
     "InducingObjective": {**_PROBLEM, **_POINTS},
     "Settled": {
         "log_evidence": _VALUE, "unexplained": number(0.0), "n_iter": count(),
@@ -222,7 +230,7 @@ _PROCESSES: dict[str, Layout] = {
         and rows.value.flags.c_contiguous,
     },
     "Labels": {
-        "n": count("n", low=1),
+        "n": count("n"),
         "L": count("L", low=2),
         "size": count("n*L"),
         "index": ints("m", 2, low=0),
@@ -259,8 +267,9 @@ _PROCESSES: dict[str, Layout] = {
         "unexplained?": number(0.0),
     },
     "Fit": {
-        "problem": part("InducingLeastSquares", "InducingObjective", "LabelObjective",
-                        "LeastSquares", "Objective", n="n", p="p", m="m", t="t"),
+        "problem": part("InducingLabelObjective", "InducingLeastSquares", "InducingObjective",
+                        "LabelObjective", "LeastSquares", "Objective",
+                        n="n", p="p", m="m", t="t"),
         "best": part("ObjectiveValue", "Score", m="m", t="t"),
         "n_evaluations": count(),
         "path": anything,
@@ -273,13 +282,8 @@ _PROCESSES: dict[str, Layout] = {
                "inverse": flag},
     "Predictor": {"factor": part("Factor", n="n"), "alpha": floats("n")},
     "LatentPredictor": {"beta": floats("n"), "G": floats("n", "n"), "also": _explains},
-    "LabelPredictor": {
-        "beta": floats("n", "L"),
-        "G": floats("g", "g"),
-        "pieces": every(part("Piece", n="n", g="g"), "q"),
-        "basis": floats("L", "q"),
-        "also": _explains,
-    },
+    "LabelPredictor": _LABELS,
+    "InducingLabelPredictor": {**_LABELS, "lower": _lower},
     "Piece": {"place": ints("k", low=0, high="g"), "at": ints("k", low=0, high="n"),
               "sign": floats("k")},
 }  # fmt: skip
@@ -367,8 +371,20 @@ def _ranks_labels(model: Any) -> bool:
         _inputs_fit(model)
         and isinstance(model.fit_.problem.design, Labels)
         and len(model.classes_) == model.fit_.problem.design.L
+        and _predicts_labels(model)
         and likelihood.n_levels == (3 if model.ties else 2)
         and np.isfinite(likelihood.noise)
+    )
+
+
+def _predicts_labels(model: Any) -> bool:
+    """Whether the predictor is of the points of a problem, or of its inputs."""
+    problem, predictor = model.fit_.problem, model.predictor_
+    with_points = getattr(problem, "Z", None) is not None
+    return (
+        len(predictor.beta) == len(problem.support) > 0
+        and with_points == (type(predictor).__name__ == "InducingLabelPredictor")
+        and with_points == (model.inducing_points_ is not None)
     )
 
 
@@ -537,7 +553,10 @@ _ESTIMATORS: dict[str, Layout] = {
         "fit_": part("Fit", n="n", t="t"),
         "_kept": ints("n", low=0),
         "kernel_": _KERNEL,
-        "predictor_": part("LabelPredictor", n="n", L="L"),
+        "predictor_": either(part("LabelPredictor", n="n", L="L"),
+                             part("InducingLabelPredictor", L="L")),
+        "unexplained_": number(0.0),
+        "inducing_points_": optional(floats("M", "d")),
         "noise_": _POSITIVE,
         "tie_width_": number(0.0),
         "relevance_": floats("d", low=0.0, nan=True),

@@ -25,6 +25,9 @@ one_vs_rest   one n x n matrix for each label      (5 L + 17) n^3    for labels,
                                                                      with others and L is large
 ============  ===================================  ================  ===========================
 
+Instead of all latent values, observations may see those at M inducing points (`inducing`; for
+labels the contrasts there, `inducing_labels`), in a time that grows with m M^2.
+
 The half log determinant that enters the evidence, of ``B = I + sq A K A' sq``, is the same
 number in all of them.
 """

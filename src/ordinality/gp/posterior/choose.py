@@ -18,7 +18,7 @@ from .one_vs_rest import OneVsRest
 from .precision import Precision
 from .whitened import Whitened
 
-__all__ = ["Posterior", "Prior", "prior_of"]
+__all__ = ["Posterior", "Prior", "labels_effort", "prior_of"]
 
 # One step of EP costs 2/3 m^3 by observations and about 2 n^3 whitened, one of Laplace 1/3 and
 # 4/3: the forms break even near m = 1.5 n.
@@ -103,3 +103,9 @@ def prior_of(design: Design, K: np.ndarray, precision: ArrayLike = 0.0) -> Prior
         if len(design) > _TALL * len(K):
             return Whitened.of(design, K)
     return Observations.of(design, K)
+
+
+def labels_effort(design: Labels) -> float:
+    """Rows of the matrices that exact inference of label preferences works on, about."""
+    sides = len(design), design.n * (design.L - 1)  # preferences, contrasts
+    return min(*sides, OneVsRest.effort_of(design))

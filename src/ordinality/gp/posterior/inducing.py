@@ -39,6 +39,7 @@ from ..design import Combinations, Design
 from .precision import mirrored
 
 __all__ = [
+    "EXACT_ROWS",
     "Adjoint",
     "Basis",
     "Inducing",
@@ -64,7 +65,7 @@ _SMALLEST_PIVOT, _JITTER = 1e-12, 1e-8
 
 # Rows up to which a subset is cheaper without inducing points, and rows for each point on
 # larger ones: theta is learnt as well from fewer points on fewer rows.
-_EXACT, _ROWS_PER_POINT = 800, 4
+EXACT_ROWS, _ROWS_PER_POINT = 800, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +103,20 @@ class Basis:
         """Rows p of the inputs, shape (n, M)."""
         K = self.kernel(X, self.Z)
         return blas.dtrsm(1.0, self.lower, K.T, lower=1, overwrite_b=1).T
+
+    def projected(
+        self, X: np.ndarray, always: bool = False
+    ) -> tuple[np.ndarray | None, np.ndarray]:
+        """P of all inputs, kept where there is room or ``always``, and ``|p|^2`` of each."""
+        n = len(X)
+        P = np.empty((n, len(self))) if always or n * len(self) <= _KEPT else None
+        own = np.empty(n)
+        for rows in self.blocks(n):
+            p = self.whitened(X[rows])
+            own[rows] = np.einsum("ij,ij->i", p, p)
+            if P is not None:
+                P[rows] = p
+        return P, own
 
     def by_rows(self, F: np.ndarray) -> np.ndarray:
         """Derivatives in k(x, Z) of a block, (b, M), from those in whitened rows, (M, b)."""
@@ -141,15 +156,8 @@ class Inducing:
     @classmethod
     def of(cls, kernel: Kernel, X: np.ndarray, Z: np.ndarray, design: Design) -> Inducing:
         """Project what the observations see on the values at ``Z``."""
-        basis, n = Basis.of(kernel, Z), len(X)
-        combines = isinstance(design, Combinations)
-        P = np.empty((n, len(Z))) if combines or n * len(Z) <= _KEPT else None
-        own = np.empty(n)
-        for rows in basis.blocks(n):
-            p = basis.whitened(X[rows])
-            own[rows] = np.einsum("ij,ij->i", p, p)
-            if P is not None:
-                P[rows] = p
+        basis, combines = Basis.of(kernel, Z), isinstance(design, Combinations)
+        P, own = basis.projected(X, always=combines)
         if not isinstance(design, Combinations):
             return cls(basis, X, P, own, _left(kernel.diag(X), own))
         assert P is not None
@@ -309,7 +317,7 @@ class InducingPosterior:
         covariance, _ = lapack.dpotri(self.factor)
         return self.mean(nu), mirrored(covariance)
 
-    def evidence_gradient(self, alpha: np.ndarray, implicit: np.ndarray) -> InducingGradient:
+    def evidence_gradient(self, alpha: np.ndarray, implicit: np.ndarray) -> PriorGradient:
         return InducingGradient(self, alpha, implicit)
 
 
@@ -468,7 +476,7 @@ class InducingPoints:
     def subset(self: Any, index: np.ndarray) -> Any:
         """The same problem on some of the rows; without points where that is cheaper."""
         part = self.exact.subset(self, index)
-        if len(index) <= _EXACT:
+        if len(index) <= EXACT_ROWS:
             return self.exact(**{f.name: getattr(part, f.name) for f in fields(self.exact)})
         count = min(self.count, len(index) // _ROWS_PER_POINT)
         return part if self.fixed else replace(part, count=count, pool=None)

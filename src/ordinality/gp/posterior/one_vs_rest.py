@@ -69,9 +69,16 @@ class OneVsRest:
     def design(self) -> Labels:
         return self.contrasts.design
 
+    @staticmethod
+    def effort_of(design: Labels) -> float:
+        """`effort` from a design alone; infinite if some input has no shared label."""
+        if _centres(design) is None:
+            return np.inf
+        return float((5.0 * design.L + 17.0) ** (1 / 3) * design.n)
+
     @property
     def effort(self) -> float:
-        return float((5.0 * self.design.L + 17.0) ** (1 / 3) * self.design.n)
+        return self.effort_of(self.design)
 
     @property
     def is_cheaper(self) -> bool:
