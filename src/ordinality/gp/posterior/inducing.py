@@ -342,7 +342,9 @@ class PriorGradient:
         total = basis.pullback(self.inner(c))
         for rows, F in self.by_whitened(c):
             total += basis.kernel.pullback_between(prior.X[rows], basis.Z, basis.by_rows(F))
-        return total + prior.pulled_variances(c)
+        whole = prior.pulled_variances(c)
+        whole[: len(total)] += total  # variances of items' own effects come after the kernel's
+        return whole
 
     def by_points(self, c: np.ndarray) -> np.ndarray:
         """Gradient in the inducing inputs, shape (M, d), any jitter held."""
