@@ -42,6 +42,7 @@ __all__ = [
     "GaussianProcessClassifier",
     "Learner",
     "inducing_points",
+    "is_rectangular",
     "n_distinct",
     "sample_size",
     "warn_unexplained",
@@ -201,8 +202,9 @@ class Learner:
         if not len(fit.problem.y):
             raise ValueError(
                 "the rows that this model was learnt from are not kept in a file or a copy of "
-                "a model with inducing points, nor after a fit to Dask collections; fit again "
-                "to evaluate other parameters, or use ordinality.distributed.log_evidence."
+                "a model with inducing points, nor after an update or a fit to Dask "
+                "collections; fit again to evaluate other parameters, or use "
+                "ordinality.distributed.log_evidence."
             )
         with one_pool(len(fit.problem.y)):
             found = replace(fit.problem, prior=None, **changes).evaluate(theta)
@@ -467,12 +469,15 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
 
 
 def inducing_points(
-    choice: Any, X: np.ndarray, kernel: Kernel, scaling: Scaling
+    choice: Any, X: np.ndarray, kernel: Kernel, scaling: Scaling, of: str = "X"
 ) -> dict[str, Any] | None:
-    """Fields of `InducingPoints` from a user's choice, for scaled rows; None: exact."""
+    """Fields of `InducingPoints` from a user's choice, for scaled rows; None: exact.
+
+    Messages call the rows those of ``of``.
+    """
     n, d = X.shape
     auto = isinstance(choice, str) and choice == "auto"
-    if choice is None or (auto and (n <= _EXACT or not _is_rectangular(kernel, X))):
+    if choice is None or (auto and (n <= _EXACT or not is_rectangular(kernel, X))):
         if n > _LARGEST:
             raise ValueError(
                 f"exact inference of {n} rows needs two matrices of {n} x {n} numbers, "
@@ -487,9 +492,9 @@ def inducing_points(
         if not 1 <= choice <= distinct:
             raise ValueError(
                 f"inducing={choice} must be a number from 1 to the {distinct} distinct rows "
-                "of X, or 'auto', an array of points, or None."
+                f"of {of}, or 'auto', an array of points, or None."
             )
-        if not _is_rectangular(kernel, X):
+        if not is_rectangular(kernel, X):
             kernel.pullback_paired(X[:1], X[:1], np.zeros(1))  # says what it lacks
         return {"count": int(choice)}
     try:
@@ -501,7 +506,7 @@ def inducing_points(
         ) from None
     if Z.ndim != 2 or Z.shape[1] != d or not len(Z):
         raise ValueError(
-            f"inducing has shape {Z.shape}, but X has {d} features; wanted (M, {d})."
+            f"inducing has shape {Z.shape}, but {of} has {d} features; wanted (M, {d})."
         )
     if not np.all(np.isfinite(Z)):
         raise ValueError("inducing has values that are not finite; wanted numbers.")
@@ -513,7 +518,7 @@ def n_distinct(X: np.ndarray) -> int:
     return 1 + int(np.sum(np.any(X[1:] != X[:-1], axis=1)))
 
 
-def _is_rectangular(kernel: Kernel, X: np.ndarray) -> bool:
+def is_rectangular(kernel: Kernel, X: np.ndarray) -> bool:
     """Whether a kernel has the gradients that inducing points need."""
     try:
         kernel.pullback_paired(X[:1], X[:1], np.zeros(1))

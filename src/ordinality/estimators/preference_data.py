@@ -172,6 +172,14 @@ class Answers:
         weight = np.concatenate([self.weight, others.weight])
         return Answers(keys[:, 0], keys[:, 1:3], keys[:, 3], weight).merged()
 
+    def none(self) -> Answers:
+        """No statements."""
+        return Answers(self.part[:0], self.items[:0], self.level[:0], self.weight[:0])
+
+    def judge_weights(self, n_judges: int) -> np.ndarray:
+        """Total weight of the comparisons of each judge."""
+        return np.bincount(self.part, self.weight, n_judges)[:n_judges]
+
     def seen(self) -> np.ndarray:
         """Numbers of the items of which anything was said, ascending."""
         return np.unique(self.items[self.items >= 0])

@@ -20,7 +20,7 @@ Chu & Ghahramani (2005), section 3; hyperpriors as in its equation for P(theta |
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -67,7 +67,7 @@ class ObjectiveValue:
     value: float
     gradient: np.ndarray
     criterion: float  # without the log prior
-    approximation: Approximation | FactorisedApproximation
+    approximation: Any  # of the engine, or a `Settled`
     credible: bool = True  # False where Laplace's evidence is far from what it approximates
 
     @property
@@ -288,6 +288,25 @@ class ItemObjective(InducingPoints, Objective):
             some = np.random.default_rng(0).permutation(len(X))[: _PER_POINT * self.count]
             X = X[np.sort(some)]
         return replace(self, Z=X[greedy_points(smooth, X, self.count)[0]])
+
+    def without_answers(self) -> Self:
+        """The same model and points without data."""
+        none = np.arange(0)
+        return replace(
+            self, X=self.X[none], y=self.y[none], weights=self.weights[none],
+            likelihood=self.likelihood.only(none),
+            design=Combinations(np.zeros((0, 2), dtype=np.intp), np.zeros((0, 2)), 1),
+        )  # fmt: skip
+
+    def among(self, items: np.ndarray) -> Objective:
+        """The exact objective of what was said about some items among themselves."""
+        design = self.design
+        assert isinstance(design, Combinations)
+        chosen = np.zeros(design.size, dtype=bool)
+        chosen[items] = True
+        inside = np.all(chosen[design.index] | (design.value == 0), axis=1)
+        part = Objective.subset(self, np.flatnonzero(inside))
+        return Objective(**{f.name: getattr(part, f.name) for f in fields(Objective)})
 
     def prior_at(self, theta: np.ndarray) -> tuple[InducingItems, Likelihood]:
         """The prior of the items, and the likelihood of the answers."""

@@ -1,12 +1,12 @@
 """Expectation propagation for utilities of items with an independent rest of each item.
 
 The posterior is approximated by a Gaussian of the inducing values e times a Gaussian of every
-rest r_j (`posterior.inducing_items`). An answer has a Gaussian site on what it sees of e, ``q_i = a_i' P
-e``, and one on each rest that it sees. These *parts* x of an answer enter ``h = sum a_x x``
-with coefficients a_x. With cavities N(m_x, v_x) of its parts, an answer's h has the cavity
-``N(sum a_x m_x, sum a_x^2 v_x)``; if d1 and d2 are the derivatives in its mean of the log
-probability of the answer, a part has tilted moments ``m_x + a_x v_x d1`` and ``v_x + a_x^2
-v_x^2 d2``, and its new site is what turns the cavity into these.
+rest r_j (`posterior.inducing_items`). An answer has a Gaussian site on what it sees of e,
+``q_i = a_i' P e``, and one on each rest that it sees. These *parts* x of an answer enter
+``h = sum a_x x`` with coefficients a_x. With cavities N(m_x, v_x) of its parts, an answer's h
+has the cavity ``N(sum a_x m_x, sum a_x^2 v_x)``; if d1 and d2 are the derivatives in its mean
+of the log probability of the answer, a part has tilted moments ``m_x + a_x v_x d1`` and
+``v_x + a_x^2 v_x^2 d2``, and its new site is what turns the cavity into these.
 
 Between items there are only messages: n items with m answers cost O(n M^2 + m M) and no n x n
 matrix. For given sites on h the means are those of the joint Gaussian; variances lack what goes

@@ -33,7 +33,7 @@ _PLACES = """
     estimators.preference_gp: PreferenceGP
     estimators.preference_svm: PreferenceSVM PreferenceSVMCV
     estimators.rounded_regressor: RoundedRegressor
-    gp.criteria: InducingObjective LabelObjective Objective ObjectiveValue
+    gp.criteria: InducingObjective ItemObjective LabelObjective Objective ObjectiveValue
     gp.design: Combinations Direct Labels
     gp.hyperpriors: Hyperprior
     gp.least_squares: InducingLeastSquares LeastSquares Score
@@ -41,7 +41,7 @@ _PLACES = """
     gp.optimise: Fit
     gp.posterior.inducing: InducingPredictor
     gp.posterior.observations: Factor Predictor
-    gp.predict: LabelPredictor LatentPredictor Piece=_Piece
+    gp.predict: ItemPredictor LabelPredictor LatentPredictor Piece=_Piece
     gp.site_loop: Approximation
     gp.stream: Settled Stream
     kernels.base: Constant Product Sum
