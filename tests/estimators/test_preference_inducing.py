@@ -199,6 +199,24 @@ def test_ties_grades_judges_ratings_and_weights(problem):
     assert model.log_evidence_ < same.log_evidence_
 
 
+def test_a_judge_who_was_not_heard_in_learning_is_like_the_others(problem, monkeypatch):
+    X, pairs, answers = problem
+    monkeypatch.setattr(preference_gp, "_LEARNT", 20)
+    judges = np.where(np.arange(240) % 2, "a", "b")
+    judges[-1] = "c"
+    model = PreferenceGP(X, inducing=20).fit(pairs, answers, judges=judges)
+    a, b, c = model.noise_
+    assert a != b
+    assert c == pytest.approx(np.sqrt(a * b))
+
+
+def test_stages_are_logged(problem, caplog):
+    X, pairs, answers = problem
+    with caplog.at_level("INFO", logger="ordinality"):
+        PreferenceGP(X, inducing=20, **HELD).fit(pairs, answers)
+    assert "iterations: evidence" in caplog.text
+
+
 def test_order_and_side_of_answers_change_nothing(problem, model):
     X, pairs, answers = problem
     turn = np.random.default_rng(4).permutation(len(pairs))

@@ -41,6 +41,7 @@ from .base_gp import (
     warn_unexplained,
 )
 from .fitting import (
+    FitLog,
     atomic,
     canonical_order,
     check_choices,
@@ -749,13 +750,15 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         if self.optimizer is not None:
             some = whole.design.connected(_LEARNT, np.random.default_rng(0))
             fit = self._learn_exact(whole.among(some))
-            theta, path = fit.best.theta, fit.path
+            theta, path = self._with_all_judges(fit), fit.path
             count, converged = fit.n_evaluations, fit.converged
         whole = replace(whole.near(theta), tol=max(self.tol, _SETTLED))
         with one_pool(len(whole.y)):
             found, prior = whole.solve(theta)
             unexplained = prior.unexplained(whole.weights)
         self.predictor_ = ItemPredictor.of(prior.basis, self._over_all_items(found.belief))
+        said = len(whole.y), found.n_iter, found.log_evidence
+        FitLog(self).stage("%d observations, %d iterations: evidence %.6g", *said)
         done = Settled(
             found.log_evidence, unexplained, found.n_iter, found.converged, found.residual
         )
@@ -763,6 +766,16 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         best = ObjectiveValue(theta, value, np.zeros(len(theta)), found.log_evidence, done)
         path = (*path, (len(whole.y), found.n_iter))
         return Fit(replace(whole, tol=self.tol), best, count, path, converged)
+
+    def _with_all_judges(self, fit: Fit[Any]) -> np.ndarray:
+        """Learnt parameters; a judge not heard there has the mean of the others'."""
+        theta, likelihood, J = fit.best.theta.copy(), fit.problem.likelihood, self._n_judges
+        if J > 1:
+            heard = np.isin(np.arange(J), likelihood.kind)
+            first, p = fit.problem.kernel.n_theta, len(likelihood.parts[0].theta)
+            each = theta[first : first + J * p].reshape(J, p)
+            each[~heard] = each[heard].mean(axis=0)
+        return theta
 
     def _over_all_items(self, belief: ItemBelief) -> ItemBelief:
         """A belief about the items that were seen, with nothing said about the others."""
