@@ -90,6 +90,19 @@ def test_items_without_features_need_no_points(soon):
     assert ours.log_evidence() == pytest.approx(exact.log_evidence_, abs=1e-6)
 
 
+def test_items_without_features_can_be_kept_and_updated(soon, tmp_path):
+    pairs = np.column_stack([np.arange(40), np.arange(1, 41)])
+    model = PreferenceGP(45).fit(pairs)
+    persist.save(model, tmp_path / "model.skops")
+    kept = persist.load(tmp_path / "model.skops")
+    np.testing.assert_array_equal(kept.utility(), model.utility())
+    assert kept.utility().mean[44] == 0.0
+    kept.update([[44, 0]] * 3)
+    assert kept.utility().mean[44] > 0.0 > kept.utility().mean[0]
+    with pytest.raises(ValueError, match="the items of this model have none"):
+        kept.utility([[1.0]])
+
+
 def test_gradient_of_the_evidence_agrees_with_differences(problem):
     X, pairs, answers = problem
     model = PreferenceGP(X, inducing=10, **HELD | {"tol": 1e-12}).fit(pairs, answers)

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from ..gp.criteria import ENGINES, ItemObjective, Objective, ObjectiveValue
 from ..gp.design import Combinations
-from ..gp.factorised import ItemBelief, factorised_ep
+from ..gp.factorised import factorised_ep
 from ..gp.likelihoods import LearntLikelihood, Ordinal, Several, Symmetric
 from ..gp.optimise import Fit
 from ..gp.posterior.inducing_items import InducingItems, basis_of, features_of
@@ -756,7 +756,9 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         with one_pool(len(whole.y)):
             found, prior = whole.solve(theta)
             unexplained = prior.unexplained(whole.weights)
-        self.predictor_ = ItemPredictor.of(prior.basis, self._over_all_items(found.belief))
+        zero = np.zeros(len(self._items))
+        nothing = ItemPredictor(found.belief.predictor(), zero, zero)
+        self.predictor_ = nothing.after(self._answers.seen(), found.belief)
         said = len(whole.y), found.n_iter, found.log_evidence
         FitLog(self).stage("%d observations, %d iterations: evidence %.6g", *said)
         done = Settled(
@@ -777,13 +779,6 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             each[~heard] = each[heard].mean(axis=0)
         return theta
 
-    def _over_all_items(self, belief: ItemBelief) -> ItemBelief:
-        """A belief about the items that were seen, with nothing said about the others."""
-        n, seen = len(self._items), self._answers.seen()
-        precision, potential = np.zeros(n), np.zeros(n)
-        precision[seen], potential[seen] = belief.precision, belief.potential
-        return replace(belief, precision=precision, potential=potential)
-
     def _fold(self, new: Answers) -> None:
         """Fold answers into the belief of a model with inducing points."""
         fit, seen = self.fit_, new.seen()
@@ -791,13 +786,12 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         if isinstance(likelihood, Several):
             likelihood = replace(likelihood, kind=new.part)
         with one_pool(len(new.level)):
-            prior = InducingItems.on(
-                kernel, self._items.inputs(seen, seen), basis_of(kernel, problem.support),
-                new.design(),
-            )  # fmt: skip
+            basis = basis_of(kernel, problem.support)
+            inputs = self._items.inputs(seen, seen)
+            prior = InducingItems.on(kernel, inputs, basis, new.design())
             found = factorised_ep(
                 prior, likelihood, new.level, weights=new.weight,
-                before=self.predictor_.belief(seen), tol=max(self.tol, _SETTLED),
+                before=self.predictor_.belief(basis, seen), tol=max(self.tol, _SETTLED),
                 max_iter=self.max_iter,
             )  # fmt: skip
         self.predictor_ = self.predictor_.after(seen, found.belief)

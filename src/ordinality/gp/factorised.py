@@ -22,46 +22,29 @@ Herbrich, Minka & Graepel (2006), "TrueSkill: a Bayesian skill rating system"; W
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lapack
 
 from .likelihoods import Jet, Likelihood
-from .posterior.inducing import factorised
 from .posterior.inducing_items import InducingItems, ItemGradient
 from .site_loop import iterate
+from .stream import Belief
 
 __all__ = ["FactorisedApproximation", "ItemBelief", "factorised_ep"]
 
 
 @dataclass(frozen=True, eq=False)
-class ItemBelief:
+class ItemBelief(Belief):
     """What answers have said: about the whitened values, and about the rest of each item."""
 
-    gram: np.ndarray  # (M, M), upper triangle of P' A' diag(tau) A P
-    shift: np.ndarray  # (M,), P' A' nu
     precision: np.ndarray  # (n,), of the sites of each rest
     potential: np.ndarray  # (n,), shift of the sites of each rest
 
     @classmethod
-    def none(cls, M: int, n: int) -> ItemBelief:
-        """The prior."""
-        return cls(np.zeros((M, M), order="F"), np.zeros(M), np.zeros(n), np.zeros(n))
-
-    @cached_property
-    def _factor(self) -> tuple[np.ndarray, float]:
-        return factorised(self.gram.copy("F"))
-
-    @property
-    def factor(self) -> np.ndarray:
-        """Upper factor of the precision of e, ``I + gram``."""
-        return self._factor[0]
-
-    @cached_property
-    def mean(self) -> np.ndarray:
-        """Posterior mean of e."""
-        return lapack.dpotrs(self.factor, self.shift)[0]
+    def before(cls, prior: InducingItems) -> ItemBelief:
+        """That of no answers."""
+        none, n = Belief.none(prior.basis), len(prior.X)
+        return cls(none.basis, none.gram, none.shift, np.zeros(n), np.zeros(n))
 
     def rests(self, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Means and variances of the rests, from their prior variances."""
@@ -70,7 +53,7 @@ class ItemBelief:
 
     def log_partition(self, prior: np.ndarray) -> float:
         """Half the log determinants of the precisions, relative to the prior."""
-        return self._factor[1] + 0.5 * float(np.sum(np.log1p(prior * self.precision)))
+        return self.half_log_det + 0.5 * float(np.sum(np.log1p(prior * self.precision)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +91,7 @@ def factorised_ep(
     ``before`` is what earlier answers have said. ``tol`` bounds the dimensionless gap of sites
     and tilted moments, as in `ordinality.gp.ep`.
     """
-    assert prior.P is not None
-    n, M = prior.P.shape
-    before = ItemBelief.none(M, n) if before is None else before
+    before = ItemBelief.before(prior) if before is None else before
     rule = _Parts.of(prior, likelihood, y, weights, before)
     start = np.zeros(2 * rule.a.size) if start is None else start
     found = iterate(
@@ -176,6 +157,7 @@ class _Parts:
         prior, old, c = self.prior, self.before, self.copies
         where, n = prior.design.index.T.ravel(), len(old.precision)
         return ItemBelief(
+            old.basis,
             old.gram + prior.gram(c * tau[0]),
             old.shift + prior.pull(c * nu[0]),
             old.precision + np.bincount(where, (c * tau[1:]).ravel(), n),

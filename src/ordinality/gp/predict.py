@@ -41,10 +41,11 @@ from .factorised import ItemBelief
 from .likelihoods import Ordinal
 from .posterior.choose import prior_of
 from .posterior.contrasts import ContrastsPosterior
-from .posterior.inducing import Basis
+from .posterior.inducing import Basis, InducingPredictor
 from .posterior.observations import ObservationsPosterior
 from .posterior.one_vs_rest import OneVsRestPosterior
 from .site_loop import Approximation
+from .stream import Belief
 
 __all__ = ["ItemPredictor", "LabelPredictor", "LatentPredictor", "choice_probabilities"]
 
@@ -116,37 +117,27 @@ class ItemPredictor:
     Methods are those of `LatentPredictor`, with a `view` for covariances.
     """
 
-    lower: np.ndarray  # (M, M), L
-    factor: np.ndarray  # (M, M), upper factor of the precision of e
-    e: np.ndarray  # (M,), posterior mean of e
+    points: InducingPredictor
     precision: np.ndarray  # (n,), what was said of each rest
     potential: np.ndarray  # (n,)
 
-    @classmethod
-    def of(cls, basis: Basis, belief: ItemBelief) -> ItemPredictor:
-        """From what answers have said."""
-        return cls(basis.lower, belief.factor, belief.mean, belief.precision, belief.potential)
-
-    def belief(self, which: np.ndarray) -> ItemBelief:
+    def belief(self, basis: Basis, which: np.ndarray) -> ItemBelief:
         """What was said, of some of the items."""
-        U = np.triu(self.factor)
-        gram = np.asfortranarray(U.T @ U)
-        shift = gram @ self.e
-        gram[np.diag_indices_from(gram)] -= 1.0
-        return ItemBelief(gram, shift, self.precision[which], self.potential[which])
+        b = Belief.of(basis, self.points)
+        return ItemBelief(basis, b.gram, b.shift, self.precision[which], self.potential[which])
 
     def after(self, which: np.ndarray, belief: ItemBelief) -> ItemPredictor:
-        """The predictor with another belief about some of the items."""
+        """The predictor with another belief, about some of the items."""
         precision, potential = self.precision.copy(), self.potential.copy()
         precision[which], potential[which] = belief.precision, belief.potential
-        return ItemPredictor(self.lower, belief.factor, belief.mean, precision, potential)
+        return ItemPredictor(belief.predictor(), precision, potential)
 
     def view(self, cross: np.ndarray, prior: np.ndarray, number: np.ndarray) -> _ItemView:
         """From prior covariances with the points (q, M), variances and numbers, -1 if new."""
-        half = blas.dtrsm(1.0, self.lower, cross.T, lower=1)
-        mean = self.e @ half
+        half = blas.dtrsm(1.0, self.points.lower, cross.T, lower=1)
+        mean = self.points.mean @ half
         own = np.maximum(prior - np.einsum("ij,ij->j", half, half), 0.0)
-        half = blas.dtrsm(1.0, self.factor, half, trans_a=1, overwrite_b=1)
+        half = blas.dtrsm(1.0, self.points.factor, half, trans_a=1, overwrite_b=1)
         known = number >= 0
         rest = own / (1.0 + own * np.where(known, self.precision[number], 0.0))
         mean += rest * np.where(known, self.potential[number], 0.0)

@@ -224,7 +224,7 @@ _PROCESSES: dict[str, Layout] = {
         "y": ints("r", low=0), "weights": floats("r", low=1e-300, high=1e300),
     },
     "ItemPredictor": {
-        "lower": _lower, "factor": _upper, "e": floats("n"),
+        "points": part("InducingPredictor", n="n"),
         "precision": floats("i", low=0.0), "potential": floats("i"),
     },
     "InducingPredictor": {
@@ -417,7 +417,7 @@ def _preferences(model: Any) -> bool:
         return False
     by_points = type(model.predictor_).__name__ == "ItemPredictor"
     if by_points or type(problem).__name__ == "ItemObjective":
-        return by_points and len(model.predictor_.e) == len(getattr(problem, "Z", ()))
+        return by_points and len(model.predictor_.points.mean) == len(getattr(problem, "Z", ()))
     return (
         bool(np.all(answers.items[:, 0] >= 0))
         and len(answers.seen()) == len(problem.X) == problem.design.size
