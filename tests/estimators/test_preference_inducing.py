@@ -1,5 +1,8 @@
 """PreferenceGP with inducing points: beside exact inference, updates, files, refusals."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -187,6 +190,15 @@ def test_an_update_needs_no_earlier_answers(model, problem, tmp_path):
     np.testing.assert_allclose(kept.utility(), again.utility(), rtol=0, atol=1e-9)
     with pytest.raises(ValueError, match="nor after an update"):
         again.log_evidence()
+
+
+@pytest.mark.parametrize("field", ["precision", "potential"])
+def test_a_predictor_of_other_items_is_not_saved(model, field, tmp_path):
+    wrong = copy.copy(model)
+    short = getattr(model.predictor_, field)[:-1]
+    wrong.predictor_ = replace(model.predictor_, **{field: short})
+    with pytest.raises(ValueError, match=f"ItemPredictor.{field}.*has 59 where i = 60"):
+        persist.save(wrong, tmp_path / "model.skops")
 
 
 def test_ties_grades_judges_ratings_and_weights(problem):

@@ -299,7 +299,8 @@ def encode_judges(judges: Any, m: int, known: np.ndarray | None) -> np.ndarray:
         raise ValueError(
             f"judges has shape {given.shape}, but there are {m} pairs; name one for each."
         )
-    return np.array([judge_number(judge, known) for judge in given], dtype=int)
+    names, place = np.unique(given, return_inverse=True)
+    return np.array([judge_number(judge, known) for judge in names], dtype=int)[place]
 
 
 def judge_number(judge: Any, known: np.ndarray | None) -> int:
