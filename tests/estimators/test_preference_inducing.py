@@ -192,6 +192,12 @@ def test_an_update_needs_no_earlier_answers(model, problem, tmp_path):
         again.log_evidence()
 
 
+def test_an_update_without_answers_changes_nothing(model):
+    same = copy.copy(model).update(np.zeros((0, 2), dtype=int))
+    np.testing.assert_array_equal(same.utility(), model.utility())
+    assert same.log_evidence_ == model.log_evidence_
+
+
 @pytest.mark.parametrize("field", ["precision", "potential"])
 def test_a_predictor_of_other_items_is_not_saved(model, field, tmp_path):
     wrong = copy.copy(model)

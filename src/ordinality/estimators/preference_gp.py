@@ -73,8 +73,9 @@ _BATCH = 1000  # items predicted at once: bounds the memory for their covariance
 _ENTRIES = 10**7  # pairs or items, times items learnt from, at once: some 300 megabytes
 _TOGETHER = 500  # alternatives whose joint covariance is computed at once
 
-# Rows of matrices (`Objective.effort`) up to which exact inference is chosen, and possible.
-_EXACT, _LARGEST = 2000, 20_000
+# Rows of matrices (`Objective.effort`) from which points are chosen, and up to which exact
+# inference is possible. At 3000 it takes twice as long, 10 s.
+_EXACT, _LARGEST = 3000, 20_000
 # The same of the items and answers from which theta is learnt, exactly, before all answers are
 # seen through points. Of 10,000 items with 20 answers each, 600 gave it as well as 1200. The
 # factorised evidence takes less time, but finds too small effects of items.
@@ -110,9 +111,9 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
     inducing : "auto", int, array-like of shape (M, d) or None, default="auto"
         Inducing points: items are seen through the values of the smooth function at M points,
         each with an independent rest, which costs n M^2 instead of n^3. A number chooses as
-        many among the items, an array gives them, None is exact. "auto" is exact up to 2000
-        answers or 1333 items, with ``inference`` other than "ep" and for kernels that have no
-        rectangular gradients; otherwise 500 points, and none for items without features.
+        many among the items, an array gives them, None is exact. "auto" is exact below
+        3000 answers or 2000 items, with ``inference`` other than "ep" and for kernels that have
+        no rectangular gradients; otherwise 500 points, and none for items without features.
     item_effects : bool, default=True
         Whether each item also has an effect of its own, whose variance is learnt.
     ties : bool, default=False
@@ -338,8 +339,9 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         new = self._comparisons(pairs, answers, judges, sample_weight)
         self._judge_weights = self._judge_weights + new.judge_weights(self._n_judges)
         if isinstance(self.fit_.problem, ItemObjective):
-            self._fold(new)
-            self._warn_unless_converged()
+            if len(new.weight):
+                self._fold(new)
+                self._warn_unless_converged()
             return self
         now = self._answers.joined(new)
         old, best = self.fit_.problem, self.fit_.best
@@ -700,7 +702,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         """Fields of `InducingPoints` from the user's choice; None: exact."""
         auto = isinstance(self.inducing, str) and self.inducing == "auto"
         smooth, X = features_of(objective.kernel, objective.X)
-        few = objective.effort <= _EXACT or self.inference != "ep"
+        few = objective.effort < _EXACT or self.inference != "ep"
         featureless = not self._items.X.shape[1]
         able = featureless or is_rectangular(smooth, X)
         if self.inducing is None or (auto and (few or not able)):
