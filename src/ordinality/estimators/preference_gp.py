@@ -727,6 +727,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         return inducing_points(choice, X, smooth, self._items.scaling, "items")
 
     def _check_affordable(self, objective: Objective) -> None:
+        """Refuse exact inference on matrices that are too large."""
         m, n = len(objective.y), len(objective.X)
         if objective.effort > _LARGEST:
             raise ValueError(
@@ -737,15 +738,13 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             )
 
     def _learn_exact(self, objective: Objective) -> Fit[Any]:
+        """Search for the best parameters without points."""
         coarse_to_fine = objective.effort > _LARGE and not self._items.gram
         found = self._learn(_ItemSubsets(**vars(objective)), coarse_to_fine)
         return replace(found, problem=objective)
 
     def _learn_items(self, whole: ItemObjective) -> Fit[Any]:
-        """Learn theta exactly on some of the items, then see all answers through points.
-
-        Keeps ``predictor_``.
-        """
+        """Learn theta exactly on some of the items, then see all answers through points."""
         assert isinstance(whole.design, Combinations)
         theta, count, converged = whole.theta, 1, True
         path: tuple[tuple[int, int], ...] = ()
@@ -754,9 +753,15 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             fit = self._learn_exact(whole.among(some))
             theta, path = self._with_all_judges(fit), fit.path
             count, converged = fit.n_evaluations, fit.converged
-        whole = replace(whole.near(theta), tol=max(self.tol, _SETTLED))
+        whole = whole.near(theta)
+        best = self._settled(whole, theta)
+        path = (*path, (len(whole.y), best.approximation.n_iter))
+        return Fit(whole, best, count, path, converged)
+
+    def _settled(self, whole: ItemObjective, theta: np.ndarray) -> ObjectiveValue:
+        """The posterior of all answers at theta; keeps ``predictor_``."""
         with one_pool(len(whole.y)):
-            found, prior = whole.solve(theta)
+            found, prior = replace(whole, tol=max(self.tol, _SETTLED)).solve(theta)
             unexplained = prior.unexplained(whole.weights)
         zero = np.zeros(len(self._items))
         nothing = ItemPredictor(found.belief.predictor(), zero, zero)
@@ -767,9 +772,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             found.log_evidence, unexplained, found.n_iter, found.converged, found.residual
         )
         value = found.log_evidence + (0.0 if whole.prior is None else whole.prior.value(theta))
-        best = ObjectiveValue(theta, value, np.zeros(len(theta)), found.log_evidence, done)
-        path = (*path, (len(whole.y), found.n_iter))
-        return Fit(replace(whole, tol=self.tol), best, count, path, converged)
+        return ObjectiveValue(theta, value, np.zeros(len(theta)), found.log_evidence, done)
 
     def _with_all_judges(self, fit: Fit[Any]) -> np.ndarray:
         """Learnt parameters; a judge not heard there has the mean of the others'."""
@@ -778,7 +781,8 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             heard = np.isin(np.arange(J), likelihood.kind)
             first, p = fit.problem.kernel.n_theta, len(likelihood.parts[0].theta)
             each = theta[first : first + J * p].reshape(J, p)
-            each[~heard] = each[heard].mean(axis=0)
+            if heard.any():
+                each[~heard] = each[heard].mean(axis=0)
         return theta
 
     def _fold(self, new: Answers) -> None:
