@@ -78,3 +78,19 @@ def test_moved_latent_values_are_found_where_they_went(mixed):
 def test_a_direct_design_changes_nothing(K):
     assert Direct().covariance(K) is K
     assert Direct().pullback(K) is K
+
+
+def test_connected_values_have_many_rows_among_themselves():
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(2000, size=(4000, 2))
+    design = Differences(pairs[pairs[:, 0] != pairs[:, 1]], 2000)
+    some = design.connected(150, rng)
+    assert len(set(some)) == len(some)
+    inside = np.isin(design.index, some).all(axis=1)
+    assert 100 <= np.sum(inside) <= 160  # of as many random ones, 4000 (len / 2000)^2 = 20
+    assert np.sum(np.isin(design.index, rng.choice(2000, len(some))).all(axis=1)) < 50
+
+
+def test_connected_values_are_all_if_there_are_few():
+    design = Combinations(np.array([[0, 1], [2, 0], [3, 0]]), np.array([[1.0, -1]] * 3), 5)
+    assert sorted(design.connected(100, np.random.default_rng(0))) == [0, 1, 2, 3, 4]

@@ -136,6 +136,7 @@ OTHERS = {
     "laplace preferences": (PreferenceGP(X), (pairs, answers), judged),
     "ep preferences": (PreferenceGP(X, inference="ep"), (pairs, answers), judged),
     "numbered items": (PreferenceGP(30), (pairs, answers), judged),
+    "preferences by points": (PreferenceGP(X, inducing=10), (pairs, answers), judged),
     "ties": (PreferenceGP(X, ties=True), (pairs, tied), judged),
     "preference machine": (PreferenceSVM(X), (pairs, answers), judged),
     "label ranking": (LabelRankingGP(), (X, orders), ranked),

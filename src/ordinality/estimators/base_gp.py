@@ -43,6 +43,7 @@ __all__ = [
     "GaussianProcessClassifier",
     "Learner",
     "inducing_points",
+    "is_rectangular",
     "n_distinct",
     "sample_size",
     "warn_unexplained",
@@ -163,7 +164,7 @@ class Learner:
         with one_pool(n):
             self.predictor_, best, visits = self._settle(fit, whole, elsewhere)
         if elsewhere is not None:
-            n, whole = elsewhere[0], whole.on_rows(slice(0))
+            n, whole = elsewhere[0], whole.without_rows()
         path = fit.path if len(part.y) == n else (*fit.path, (n, visits))
         return replace(fit, problem=whole, best=best, path=path)
 
@@ -218,8 +219,9 @@ class Learner:
         if not len(fit.problem.y):
             raise ValueError(
                 "the rows that this model was learnt from are not kept in a file or a copy of "
-                "a model with inducing points, nor after a fit to Dask collections; fit again "
-                "to evaluate other parameters, or use ordinality.distributed.log_evidence."
+                "a model with inducing points, nor after an update or a fit to Dask "
+                "collections; fit again to evaluate other parameters, or use "
+                "ordinality.distributed.log_evidence."
             )
         with one_pool(len(fit.problem.y)):
             found = replace(fit.problem, prior=None, **changes).evaluate(theta)
@@ -241,11 +243,11 @@ class Learner:
         fit = state.get("fit_")
         if fit is None or not isinstance(fit.problem, InducingPoints):
             return state
-        none = slice(0)
-        problem, best = fit.problem.on_rows(none), fit.best.without_rows()
+        problem, best = fit.problem.without_rows(), fit.best.without_rows()
         state = {name: value for name, value in state.items() if name != "loo_proba_"}
-        light = replace(fit, problem=problem, best=best)
-        return {**state, "fit_": light, "_kept": self._kept[none]}
+        if "_kept" in state:
+            state["_kept"] = state["_kept"][:0]
+        return {**state, "fit_": replace(fit, problem=problem, best=best)}
 
     def _warn_unless_converged(self) -> None:
         """Warn where the engine or the search did not converge."""
@@ -545,16 +547,17 @@ def inducing_points(
     scaling: Scaling,
     size: int | None = None,
     points: int | None = None,
+    of: str = "X",
 ) -> dict[str, Any] | None:
     """Fields of `InducingPoints` from a user's choice, for scaled rows; None: exact.
 
     ``size`` is the number of rows of the matrices of exact inference, if it is not that of X;
-    ``points`` the number that "auto" takes.
+    ``points`` the number that "auto" takes. Messages call the rows those of ``of``.
     """
     n, d = X.shape
     size, points = n if size is None else size, POINTS if points is None else points
     auto = isinstance(choice, str) and choice == "auto"
-    if choice is None or (auto and (size <= _EXACT or not _is_rectangular(kernel, X))):
+    if choice is None or (auto and (size <= _EXACT or not is_rectangular(kernel, X))):
         if size > _LARGEST:
             raise ValueError(
                 f"exact inference of {n} rows needs two matrices of {size} x {size} numbers, "
@@ -570,9 +573,9 @@ def inducing_points(
         if not 1 <= choice <= distinct:
             raise ValueError(
                 f"inducing={choice} must be a number from 1 to the {distinct} distinct rows "
-                "of X, or 'auto', an array of points, or None."
+                f"of {of}, or 'auto', an array of points, or None."
             )
-        if not _is_rectangular(kernel, X):
+        if not is_rectangular(kernel, X):
             kernel.pullback_paired(X[:1], X[:1], np.zeros(1))  # says what it lacks
         return {"count": int(choice)}
     try:
@@ -584,7 +587,7 @@ def inducing_points(
         ) from None
     if Z.ndim != 2 or Z.shape[1] != d or not len(Z):
         raise ValueError(
-            f"inducing has shape {Z.shape}, but X has {d} features; wanted (M, {d})."
+            f"inducing has shape {Z.shape}, but {of} has {d} features; wanted (M, {d})."
         )
     if not np.all(np.isfinite(Z)):
         raise ValueError("inducing has values that are not finite; wanted numbers.")
@@ -596,7 +599,7 @@ def n_distinct(X: np.ndarray) -> int:
     return 1 + int(np.sum(np.any(X[1:] != X[:-1], axis=1)))
 
 
-def _is_rectangular(kernel: Kernel, X: np.ndarray) -> bool:
+def is_rectangular(kernel: Kernel, X: np.ndarray) -> bool:
     """Whether a kernel has the gradients that inducing points need."""
     try:
         kernel.pullback_paired(X[:1], X[:1], np.zeros(1))

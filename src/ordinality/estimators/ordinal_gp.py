@@ -361,7 +361,7 @@ class OrdinalGP(GaussianProcessClassifier):
             a, log_evidence=a.log_evidence + sums.value, unexplained=unexplained,
             cavity_mean=None, cavity_var=None,
         )  # fmt: skip
-        problem = replace(problem.on_rows(slice(0)), Z=belief.basis.Z)
+        problem = replace(problem.without_rows(), Z=belief.basis.Z)
         self.predictor_ = belief.predictor()
         best = replace(fit.best, approximation=done)
         self._keep(replace(fit, problem=problem, best=best, path=(*fit.path[:-1], (n, 1))))

@@ -172,6 +172,14 @@ class Answers:
         weight = np.concatenate([self.weight, others.weight])
         return Answers(keys[:, 0], keys[:, 1:3], keys[:, 3], weight).merged()
 
+    def none(self) -> Answers:
+        """No statements."""
+        return Answers(self.part[:0], self.items[:0], self.level[:0], self.weight[:0])
+
+    def judge_weights(self, n_judges: int) -> np.ndarray:
+        """Total weight of the comparisons of each judge."""
+        return np.bincount(self.part, self.weight, n_judges)[:n_judges]
+
     def seen(self) -> np.ndarray:
         """Numbers of the items of which anything was said, ascending."""
         return np.unique(self.items[self.items >= 0])
@@ -291,7 +299,8 @@ def encode_judges(judges: Any, m: int, known: np.ndarray | None) -> np.ndarray:
         raise ValueError(
             f"judges has shape {given.shape}, but there are {m} pairs; name one for each."
         )
-    return np.array([judge_number(judge, known) for judge in given], dtype=int)
+    names, place = np.unique(given, return_inverse=True)
+    return np.array([judge_number(judge, known) for judge in names], dtype=int)[place]
 
 
 def judge_number(judge: Any, known: np.ndarray | None) -> int:

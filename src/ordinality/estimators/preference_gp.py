@@ -18,18 +18,37 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from ..gp.criteria import ENGINES, Objective
+from ..gp.criteria import ENGINES, ItemObjective, Objective, ObjectiveValue
 from ..gp.design import Combinations
+from ..gp.factorised import factorised_ep
 from ..gp.likelihoods import LearntLikelihood, Ordinal, Several, Symmetric
 from ..gp.optimise import Fit
-from ..gp.predict import LatentPredictor, choice_probabilities
+from ..gp.posterior.inducing_items import InducingItems, basis_of, features_of
+from ..gp.predict import ItemPredictor, LatentPredictor, choice_probabilities
+from ..gp.stream import Settled
 from ..kernels.base import Kernel
 from ..kernels.foreign import translate
 from ..kernels.items import PerItem
 from ..kernels.stationary import Gaussian
 from ..levels import Order
-from .base_gp import Learner
-from .fitting import atomic, check_choices, check_positive, check_weights, check_whole
+from .base_gp import (
+    MUCH,
+    POINTS,
+    Learner,
+    inducing_points,
+    is_rectangular,
+    n_distinct,
+    warn_unexplained,
+)
+from .fitting import (
+    FitLog,
+    atomic,
+    canonical_order,
+    check_choices,
+    check_positive,
+    check_weights,
+    check_whole,
+)
 from .preference_data import (
     Answers,
     Items,
@@ -53,6 +72,16 @@ _LARGE = 400  # rows of a factor from which learning goes coarse to fine
 _BATCH = 1000  # items predicted at once: bounds the memory for their covariances
 _ENTRIES = 10**7  # pairs or items, times items learnt from, at once: some 300 megabytes
 _TOGETHER = 500  # alternatives whose joint covariance is computed at once
+
+# Rows of matrices (`Objective.effort`) from which points are chosen, and up to which exact
+# inference is possible. At 3000 it takes twice as long, 10 s.
+_EXACT, _LARGEST = 3000, 20_000
+# The same of the items and answers from which theta is learnt, exactly, before all answers are
+# seen through points. Of 10,000 items with 20 answers each, 600 gave it as well as 1200. The
+# factorised evidence takes less time, but finds too small effects of items.
+_LEARNT = 1500
+# Gap of sites and moments at the worst of all answers; the error of the evidence is its square.
+_SETTLED = 1e-3
 
 
 class Utility(NamedTuple):
@@ -79,6 +108,12 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         From `ordinality.kernels`, or a scikit-learn kernel; its values are where learning
         starts. None is ``Gaussian(sqrt(d))``; a vector of length scales learns the relevance
         of each feature. "precomputed" takes the (n, n) covariances of items as ``items``.
+    inducing : "auto", int, array-like of shape (M, d) or None, default="auto"
+        Inducing points: items are seen through the values of the smooth function at M points,
+        each with an independent rest, which costs n M^2 instead of n^3. A number chooses as
+        many among the items, an array gives them, None is exact. "auto" is exact below
+        3000 answers or 2000 items, with ``inference`` other than "ep" and for kernels that have
+        no rectangular gradients; otherwise 500 points, and none for items without features.
     item_effects : bool, default=True
         Whether each item also has an effect of its own, whose variance is learnt.
     ties : bool, default=False
@@ -140,7 +175,14 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
     relevance_ : ndarray of shape (d,)
         How much each standardised feature matters: 1 / length_scale**2.
     log_evidence_ : float
-        Log marginal likelihood (a lower bound for ``inference="variational"``).
+        Log marginal likelihood (a lower bound for ``inference="variational"``). With inducing
+        points it is no bound otherwise, and cannot be compared across points.
+    inducing_points_ : ndarray of shape (M, d) or None
+        The inducing points, in the units of the items; None if inference was exact or the
+        items have no features.
+    unexplained_ : float
+        Share of the prior variance of the smooth function at the items that the inducing
+        points do not explain, 0 if inference was exact. A warning says where it is large.
     converged_ : bool
         Whether both the inference engine and the search for parameters converged.
     n_iter_ : int
@@ -166,6 +208,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         items: Any = None,
         kernel: Any = None,
         *,
+        inducing: Any = "auto",
         item_effects: bool = True,
         ties: bool = False,
         grades: int = 1,
@@ -186,6 +229,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
     ) -> None:
         self.items = items
         self.kernel = kernel
+        self.inducing = inducing
         self.item_effects = item_effects
         self.ties = ties
         self.grades = grades
@@ -253,11 +297,15 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             rated = self._items.twin[check_item_numbers(rated, len(self._items), "ratings")]
             ratings = Answers.ratings(self._n_judges, rated, order.encode(labels))
             self._answers = self._answers.joined(ratings)
+        self._judge_weights = self._answers.judge_weights(self._n_judges)
         objective = self._objective(order)
-        coarse_to_fine = objective.effort > _LARGE and not self._items.gram
-        found = self._learn(_ItemSubsets(**vars(objective)), coarse_to_fine)
-        self._keep(replace(found, problem=objective))
+        points = self._points(objective)
+        if points is None:
+            self._keep(self._learn_exact(objective))
+        else:
+            self._keep(self._learn_items(ItemObjective(**vars(objective), **points)))
         self._warn_unless_converged()
+        self._warn_of_points()
         return self
 
     @atomic
@@ -266,7 +314,10 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
     ) -> Self:
         """Add answers to a fitted model; kernel, noise and thresholds stay as they were learnt.
 
-        The posterior is computed anew from where it was. Parameters are not searched for.
+        The posterior is computed anew from where it was. Parameters are not searched for. With
+        inducing points the answers are folded into it, in a time that does not depend on how
+        many came before; ``log_evidence_`` then adds up the log probabilities of answers given
+        those before them.
 
         Parameters
         ----------
@@ -285,7 +336,14 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             The updated model.
         """
         check_is_fitted(self, "predictor_")
-        now = self._answers.joined(self._comparisons(pairs, answers, judges, sample_weight))
+        new = self._comparisons(pairs, answers, judges, sample_weight)
+        self._judge_weights = self._judge_weights + new.judge_weights(self._n_judges)
+        if isinstance(self.fit_.problem, ItemObjective):
+            if len(new.weight):
+                self._fold(new)
+                self._warn_unless_converged()
+            return self
+        now = self._answers.joined(new)
         old, best = self.fit_.problem, self.fit_.best
         likelihood = old.likelihood
         if isinstance(likelihood, Several):
@@ -318,19 +376,19 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "predictor_")
         new = None if X is None else self._new_inputs(X, "X")
-        items, seen, kernel = self._items, self._answers.seen(), self.fit_.kernel
+        items, kernel = self._items, self.fit_.kernel
         n = len(items if new is None else new)
         mean, variance = np.empty(n), np.empty(n)
         for batch in gen_batches(n, _BATCH):
             if new is None:
                 which = np.arange(n)[batch]
                 prior = items.variances(kernel, which)
-                cross = items.cross(kernel, which, seen)
+                view = self._view(which)
             else:
                 prior = kernel.diag(new[batch])
-                cross = kernel(new[batch], self.fit_.problem.X)
-            mean[batch] = self.predictor_.mean(cross)
-            variance[batch] = self.predictor_.variance(cross, prior)
+                view = self._view_of_new(new[batch])
+            mean[batch] = self.predictor_.mean(view)
+            variance[batch] = self.predictor_.variance(view, prior)
         return Utility(mean, np.sqrt(variance))
 
     def posterior(self, items: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -351,10 +409,9 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "predictor_")
         n = len(self._items)
         which = np.arange(n) if items is None else check_item_numbers(items, n, "items")
-        kernel = self.fit_.kernel
-        prior = self._items.covariance(kernel, which)
-        cross = self._items.cross(kernel, which, self._answers.seen())
-        return self.predictor_.mean(cross), self.predictor_.covariance(cross, prior)
+        prior = self._items.covariance(self.fit_.kernel, which)
+        view = self._view(which)
+        return self.predictor_.mean(view), self.predictor_.covariance(view, prior)
 
     def rank(self, X: Any = None) -> np.ndarray:
         """Place of each item by mean utility, 1 for the best.
@@ -390,8 +447,9 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             return self.classes_[np.argmax(self.predict_proba(pairs), axis=1)]
         pairs = check_pairs(pairs, len(self._items))
         which, place = np.unique(pairs, return_inverse=True)
-        cross = self._items.cross(self.fit_.kernel, which, self._answers.seen())
-        mean = self.predictor_.mean(cross)
+        mean = np.empty(len(which))
+        for batch in gen_batches(len(which), _BATCH):
+            mean[batch] = self.predictor_.mean(self._view(which[batch]))
         left, right = mean[place.reshape(pairs.shape)].T  # the larger mean decides
         return np.where(left > right, 1, -1)
 
@@ -415,13 +473,13 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         swapped = pairs[:, 0] > pairs[:, 1]  # one way round, as in learning
         ordered = np.where(swapped[:, None], pairs[:, ::-1], pairs)
         mean, variance = np.empty(len(pairs)), np.empty(len(pairs))
-        items, seen, kernel = self._items, self._answers.seen(), self.fit_.kernel
+        items, kernel = self._items, self.fit_.kernel
         for batch in self._batches(len(pairs), len(np.unique(ordered))):
             which, place = np.unique(ordered[batch], return_inverse=True)
             place = place.reshape(-1, 2)
             prior = items.differences(kernel, which, place)
-            cross = items.cross(kernel, which, seen)
-            mean[batch], variance[batch] = self.predictor_.differences(cross, place, prior)
+            view = self._view(which)
+            mean[batch], variance[batch] = self.predictor_.differences(view, place, prior)
         return self._answer_proba(mean, variance, judge, swapped)
 
     def predict_pairs(self, X_left: Any, X_right: Any, judge: Any = None) -> np.ndarray:
@@ -459,8 +517,8 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             Z = np.concatenate([left[batch], right[batch]])
             place = np.arange(len(Z)).reshape(2, -1).T
             prior = difference_variances(kernel, Z, place)
-            cross = kernel(Z, self.fit_.problem.X)
-            mean[batch], variance[batch] = self.predictor_.differences(cross, place, prior)
+            view = self._view_of_new(Z)
+            mean[batch], variance[batch] = self.predictor_.differences(view, place, prior)
         return self._answer_proba(mean, variance, judge, swapped)
 
     def predict_choice(
@@ -632,6 +690,122 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         )  # fmt: skip
         return replace(objective, prior=self._prior(objective))
 
+    def _points(self, objective: Objective) -> dict[str, Any] | None:
+        """Fields of `InducingPoints` from the user's choice; None: exact."""
+        auto = isinstance(self.inducing, str) and self.inducing == "auto"
+        smooth, X = features_of(objective.kernel, objective.X)
+        few = objective.effort < _EXACT or self.inference != "ep"
+        featureless = not self._items.X.shape[1]
+        able = featureless or is_rectangular(smooth, X)
+        if self.inducing is None or (auto and (few or not able)):
+            self._check_affordable(objective)
+            return None
+        if self.inference != "ep":
+            raise ValueError(
+                f"inference={self.inference!r} needs exact inference, but inducing points are "
+                "given; use inference='ep' or inducing=None."
+            )
+        if featureless:
+            if auto:
+                return {"count": 1}
+            raise ValueError(
+                f"inducing={self.inducing!r} states points among features, but the items have "
+                "none; use inducing='auto' or None."
+            )
+        if not able:
+            smooth.pullback_paired(X[:1], X[:1], np.zeros(1))  # says what it lacks
+        X = X[canonical_order(X)]
+        choice = min(POINTS, n_distinct(X)) if auto else self.inducing
+        return inducing_points(choice, X, smooth, self._items.scaling, of="items")
+
+    def _check_affordable(self, objective: Objective) -> None:
+        """Refuse exact inference on matrices that are too large."""
+        m, n = len(objective.y), len(objective.X)
+        if objective.effort > _LARGEST:
+            raise ValueError(
+                f"exact inference of {m} answers about {n} items needs two matrices of "
+                f"{min(m, n)} x {min(m, n)} numbers, {16e-9 * min(m, n) ** 2:.0f} GB, and a "
+                "time that grows with the cube of the rows; use inducing='auto' with "
+                "inference='ep' and a kernel of ordinality over features."
+            )
+
+    def _learn_exact(self, objective: Objective) -> Fit[Any]:
+        """Search for the best parameters without points."""
+        coarse_to_fine = objective.effort > _LARGE and not self._items.gram
+        found = self._learn(_ItemSubsets(**vars(objective)), coarse_to_fine)
+        return replace(found, problem=objective)
+
+    def _learn_items(self, whole: ItemObjective) -> Fit[Any]:
+        """Learn theta exactly on some of the items, then see all answers through points."""
+        assert isinstance(whole.design, Combinations)
+        theta, count, converged = whole.theta, 1, True
+        path: tuple[tuple[int, int], ...] = ()
+        if self.optimizer is not None:
+            some = whole.design.connected(_LEARNT, np.random.default_rng(0))
+            fit = self._learn_exact(whole.among(some))
+            theta, path = self._with_all_judges(fit), fit.path
+            count, converged = fit.n_evaluations, fit.converged
+        whole = whole.near(theta)
+        best = self._settled(whole, theta)
+        path = (*path, (len(whole.y), best.approximation.n_iter))
+        return Fit(whole, best, count, path, converged)
+
+    def _settled(self, whole: ItemObjective, theta: np.ndarray) -> ObjectiveValue:
+        """The posterior of all answers at theta; keeps ``predictor_``."""
+        with one_pool(len(whole.y)):
+            found, prior = replace(whole, tol=max(self.tol, _SETTLED)).solve(theta)
+            unexplained = prior.unexplained(whole.weights)
+        zero = np.zeros(len(self._items))
+        nothing = ItemPredictor(found.belief.predictor(), zero, zero)
+        self.predictor_ = nothing.after(self._answers.seen(), found.belief)
+        said = len(whole.y), found.n_iter, found.log_evidence
+        FitLog(self).stage("%d observations, %d iterations: evidence %.6g", *said)
+        done = Settled(
+            found.log_evidence, unexplained, found.n_iter, found.converged, found.residual
+        )
+        value = found.log_evidence + (0.0 if whole.prior is None else whole.prior.value(theta))
+        return ObjectiveValue(theta, value, np.zeros(len(theta)), found.log_evidence, done)
+
+    def _with_all_judges(self, fit: Fit[Any]) -> np.ndarray:
+        """Learnt parameters; a judge not heard there has the mean of the others'."""
+        theta, likelihood, J = fit.best.theta.copy(), fit.problem.likelihood, self._n_judges
+        if J > 1:
+            heard = np.isin(np.arange(J), likelihood.kind)
+            first, p = fit.problem.kernel.n_theta, len(likelihood.parts[0].theta)
+            each = theta[first : first + J * p].reshape(J, p)
+            if heard.any():
+                each[~heard] = each[heard].mean(axis=0)
+        return theta
+
+    def _fold(self, new: Answers) -> None:
+        """Fold answers into the belief of a model with inducing points."""
+        fit, seen = self.fit_, new.seen()
+        problem, kernel, likelihood = fit.problem, fit.kernel, fit.likelihood
+        if isinstance(likelihood, Several):
+            likelihood = replace(likelihood, kind=new.part)
+        with one_pool(len(new.level)):
+            basis = basis_of(kernel, problem.support)
+            inputs = self._items.inputs(seen, seen)
+            prior = InducingItems.on(kernel, inputs, basis, new.design())
+            found = factorised_ep(
+                prior, likelihood, new.level, weights=new.weight,
+                before=self.predictor_.belief(basis, seen), tol=max(self.tol, _SETTLED),
+                max_iter=self.max_iter,
+            )  # fmt: skip
+        self.predictor_ = self.predictor_.after(seen, found.belief)
+        a = fit.best.approximation
+        done = replace(
+            a, log_evidence=a.log_evidence + found.log_evidence, n_iter=found.n_iter,
+            converged=found.converged, residual=found.residual,
+        )  # fmt: skip
+        best = replace(fit.best, approximation=done)
+        self._keep(replace(fit, problem=problem.without_rows(), best=best))
+
+    def _warn_of_points(self) -> None:
+        """Warn where the points leave much of the smooth part."""
+        if self.unexplained_ > MUCH:
+            warn_unexplained(self.unexplained_, len(self.fit_.problem.support), stacklevel=5)
+
     def _observations(self, answers: Answers) -> dict[str, Any]:
         """Answers as fields of an objective."""
         seen = answers.seen()
@@ -669,9 +843,17 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         """Keep what was learnt, and what predicts."""
         objective, kernel, likelihood = fit.problem, fit.kernel, fit.likelihood
         a = fit.best.approximation
-        assert isinstance(objective.design, Combinations)
-        with one_pool(len(objective.y)):
-            self.predictor_ = LatentPredictor.of(objective.design, kernel(objective.X), a)
+        if isinstance(objective, ItemObjective):  # learning has kept its predictor
+            self._answers = self._answers.none()
+            self.unexplained_ = a.unexplained
+            self.inducing_points_ = None
+            if self._items.X.shape[1]:
+                self.inducing_points_ = self._items.scaling.undone(objective.support)
+        else:
+            assert isinstance(objective.design, Combinations)
+            with one_pool(len(objective.y)):
+                self.predictor_ = LatentPredictor.of(objective.design, kernel(objective.X), a)
+            self.unexplained_, self.inducing_points_ = 0.0, None
         self.fit_ = fit
         by_item = isinstance(kernel, PerItem)
         self.kernel_ = kernel.kernel if by_item else kernel
@@ -719,16 +901,36 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
 
     def _posterior_of_new(self, Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and covariance of the utilities of new items, from their kernel inputs."""
+        view = self._view_of_new(Z)
+        prior = self.fit_.kernel(Z)
+        return self.predictor_.mean(view), self.predictor_.covariance(view, prior)
+
+    def _view(self, which: np.ndarray) -> Any:
+        """What the predictor takes for items of the model."""
+        kernel, items = self.fit_.kernel, self._items
+        if not isinstance(self.predictor_, ItemPredictor):
+            return items.cross(kernel, which, self._answers.seen())
+        inputs = items.inputs(which, which)
+        return self._view_by_points(inputs, items.twin[which])
+
+    def _view_of_new(self, Z: np.ndarray) -> Any:
+        """What the predictor takes for new items."""
+        if not isinstance(self.predictor_, ItemPredictor):
+            return self.fit_.kernel(Z, self.fit_.problem.X)
+        return self._view_by_points(Z, np.full(len(Z), -1))
+
+    def _view_by_points(self, inputs: np.ndarray, number: np.ndarray) -> Any:
         kernel = self.fit_.kernel
-        cross = kernel(Z, self.fit_.problem.X)
-        return self.predictor_.mean(cross), self.predictor_.covariance(cross, kernel(Z))
+        smooth, X = features_of(kernel, inputs)
+        cross = smooth(X, self.fit_.problem.support)
+        return self.predictor_.view(cross, kernel.diag(inputs), number)
 
     def _batches(self, m: int, distinct: int) -> Any:
         """Slices of m pairs whose covariances with all that was learnt from fit in memory.
 
         All at once if the ``distinct`` items do: an item is expensive, a further pair is not.
         """
-        n = len(self.fit_.problem.X)
+        n = len(self.fit_.problem.support)
         if distinct * n <= _ENTRIES:
             return [slice(0, m)]
         return gen_batches(m, max(500, _ENTRIES // n))
@@ -746,7 +948,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         parts, n = _parts(self.fit_.likelihood), self._n_judges
         if judge is not None:
             return [(1.0, parts[judge_number(judge, self.judges_)])]
-        share = np.bincount(self._answers.part, self._answers.weight, n)[:n]
+        share = self._judge_weights
         share = share / share.sum() if share.any() else np.full(n, 1.0 / n)
         return list(zip(share.tolist(), parts[:n], strict=True))
 

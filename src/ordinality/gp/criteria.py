@@ -27,13 +27,16 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, gmres
 
 from ..kernels.base import Kernel
+from ..kernels.items import PerItem
 from .design import Combinations, Design, Direct, Labels
 from .ep import ep
+from .factorised import FactorisedApproximation, factorised_ep
 from .hyperpriors import Hyperprior
 from .laplace import is_credible, laplace
 from .likelihoods import Blurred, Jet, LearntLikelihood, Likelihood
 from .posterior.choose import Prior, labels_effort, prior_of
-from .posterior.inducing import EXACT_ROWS, Inducing, InducingPoints
+from .posterior.inducing import EXACT_ROWS, Inducing, InducingPoints, greedy_points
+from .posterior.inducing_items import InducingItems, basis_of, features_of
 from .posterior.inducing_labels import InducingLabels
 from .posterior.observations import factorise
 from .site_loop import Approximation
@@ -44,6 +47,7 @@ __all__ = [
     "ENGINES",
     "InducingLabelObjective",
     "InducingObjective",
+    "ItemObjective",
     "LabelObjective",
     "Objective",
     "ObjectiveValue",
@@ -67,7 +71,7 @@ class ObjectiveValue:
     value: float
     gradient: np.ndarray
     criterion: float  # without the log prior
-    approximation: Approximation
+    approximation: Any  # of the engine, or a `Settled`
     credible: bool = True  # False where Laplace's evidence is far from what it approximates
 
     @property
@@ -135,7 +139,7 @@ class Objective:
         theta: np.ndarray,
         value: float,
         gradient: np.ndarray,
-        a: Approximation,
+        a: Approximation | FactorisedApproximation,
         credible: bool,
     ) -> ObjectiveValue:
         """The evaluation, with the log prior of theta added."""
@@ -143,8 +147,7 @@ class Objective:
         if self.prior is not None:
             total += self.prior.value(theta)
             gradient += self.prior.gradient(theta)
-        light = replace(a, d_kernel=None, d_variance=None)
-        return ObjectiveValue(theta, total, gradient, value, light, credible)
+        return ObjectiveValue(theta, total, gradient, value, a.light(), credible)
 
     def _with_moving_sites(
         self, K: np.ndarray, likelihood: Likelihood, a: Approximation
@@ -275,6 +278,73 @@ class InducingObjective(InducingPoints, Objective):
             credible = is_credible(blurred, self.y, self.weights, a)
         gradient = np.concatenate([a.d_kernel.pullback(a.d_variance), a.d_likelihood])
         return self._with_prior(theta, a.log_evidence, gradient, a, credible)
+
+
+_PER_POINT = 20  # items to choose a point from: a choice among more is no better
+
+
+@dataclass(frozen=True)
+class ItemObjective(InducingPoints, Objective):
+    """The evidence of answers about items, by factorised EP with inducing points ``Z``.
+
+    Rows of ``X`` are items, rows of ``Z`` features; ``design`` says what the answers saw.
+    """
+
+    exact = Objective
+
+    def near(self, theta: np.ndarray) -> Self:
+        """The same objective, with points chosen for the kernel at theta."""
+        if self.fixed:
+            return self
+        smooth, X = features_of(self.model(theta)[0], self.X)
+        if isinstance(smooth, PerItem):  # no features
+            return replace(self, Z=basis_of(smooth, X).Z)
+        if len(X) > _PER_POINT * self.count:
+            some = np.random.default_rng(0).permutation(len(X))[: _PER_POINT * self.count]
+            X = X[np.sort(some)]
+        return replace(self, Z=X[greedy_points(smooth, X, self.count)[0]])
+
+    def without_rows(self) -> Self:
+        """The same model and points without data."""
+        none = np.arange(0)
+        return replace(
+            self, X=self.X[none], y=self.y[none], weights=self.weights[none],
+            likelihood=self.likelihood.only(none),
+            design=Combinations(np.zeros((0, 2), dtype=np.intp), np.zeros((0, 2)), 1),
+        )  # fmt: skip
+
+    def among(self, items: np.ndarray) -> Objective:
+        """The exact objective of what was said about some items among themselves."""
+        design = self.design
+        assert isinstance(design, Combinations)
+        chosen = np.zeros(design.size, dtype=bool)
+        chosen[items] = True
+        inside = np.all(chosen[design.index] | (design.value == 0), axis=1)
+        part = Objective.subset(self, np.flatnonzero(inside))
+        return Objective(**{f.name: getattr(part, f.name) for f in fields(Objective)})
+
+    def prior_at(self, theta: np.ndarray) -> tuple[InducingItems, Likelihood]:
+        """The prior of the items, and the likelihood of the answers."""
+        kernel, likelihood = self.model(theta)
+        assert self.Z is not None
+        assert isinstance(self.design, Combinations)
+        basis = basis_of(kernel, self.Z)
+        return InducingItems.on(kernel, self.X, basis, self.design), likelihood
+
+    def solve(self, theta: np.ndarray, start: np.ndarray | None = None) -> Any:
+        """The factorised posterior at theta, and its prior."""
+        prior, likelihood = self.prior_at(theta)
+        found = factorised_ep(
+            prior, likelihood, self.y, weights=self.weights, start=start, tol=self.tol,
+            max_iter=self.max_iter,
+        )  # fmt: skip
+        return found, prior
+
+    def evaluate(self, theta: np.ndarray, start: np.ndarray | None = None) -> ObjectiveValue:
+        """Evidence, log prior and gradient at theta, the points held."""
+        a, _ = self.solve(theta, start)
+        gradient = np.concatenate([a.d_prior.pullback(a.d_rest), a.d_likelihood])
+        return self._with_prior(theta, a.log_evidence, gradient, a, True)
 
 
 @dataclass(frozen=True)

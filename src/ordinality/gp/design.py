@@ -12,6 +12,7 @@ prior of h.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -132,6 +133,40 @@ class Combinations:
             for b in range(a + 1):
                 weight = self.value[:, a] * self.value[:, b] * (1.0 if a == b else 2.0)
                 yield self.index[:, a], self.index[:, b], weight
+
+    def connected(self, effort: float, rng: np.random.Generator) -> np.ndarray:
+        """Latent values chosen one by one, each with most rows in common with those before.
+
+        As many as exact inference on matrices of ``effort`` rows can take, of the values or of
+        the rows among them. Random ones would have few rows among themselves if each is seen by
+        few. Growth starts from ten random values, so that rows between neighbours do not
+        confine it to one place.
+        """
+        A = (self.sparse() != 0).astype(float)
+        graph = csr_array(A.T @ A)
+        # Rows among the values so far, with each value: to begin with, those that see it alone.
+        inside = np.maximum(2.0 * graph.diagonal() - graph.sum(axis=0), 0.0)
+        shuffled = rng.permutation(self.size)
+        turn, taken = np.argsort(shuffled), np.zeros(self.size, dtype=bool)
+        heap = [(-np.inf, k, shuffled[k]) for k in range(min(10, self.size))]
+        order: list[int] = []
+        rows = 0.0
+        while len(order) < self.size and min(rows, 1.5 * len(order)) < effort:
+            if not heap:  # a part of the graph is used up
+                k = int(np.argmax(~taken[shuffled]))
+                heap.append((0.0, k, shuffled[k]))
+            i = heapq.heappop(heap)[2]
+            if taken[i]:
+                continue
+            taken[i] = True
+            order.append(i)
+            rows += inside[i]
+            near = slice(graph.indptr[i], graph.indptr[i + 1])
+            for j, shared in zip(graph.indices[near], graph.data[near], strict=True):
+                if not taken[j]:
+                    inside[j] += shared
+                    heapq.heappush(heap, (-inside[j], turn[j], j))
+        return np.array(order)
 
     def sparse(self) -> csr_array:
         """``A`` as a sparse matrix."""

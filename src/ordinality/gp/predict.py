@@ -38,17 +38,20 @@ from scipy.stats import qmc
 
 from .._compile import loop
 from .design import Combinations, Design, Labels
+from .factorised import ItemBelief
 from .likelihoods import Ordinal
 from .posterior.choose import prior_of
 from .posterior.contrasts import ContrastsPosterior, contrast_basis
-from .posterior.inducing import InducingPredictor
+from .posterior.inducing import Basis, InducingPredictor
 from .posterior.observations import ObservationsPosterior
 from .posterior.one_vs_rest import OneVsRestPosterior
 from .posterior.precision import mirrored
 from .site_loop import Approximation
+from .stream import Belief
 
 __all__ = [
     "InducingLabelPredictor",
+    "ItemPredictor",
     "LabelPredictor",
     "LatentPredictor",
     "choice_probabilities",
@@ -103,6 +106,74 @@ class LatentPredictor:
     def covariance(self, cross: np.ndarray, prior: np.ndarray) -> np.ndarray:
         """Covariances from prior covariances, shape (q, q)."""
         return prior - cross @ self.G @ cross.T
+
+
+@dataclass(frozen=True, eq=False)
+class _ItemView:
+    """What an `ItemPredictor` says of some items."""
+
+    mean: np.ndarray  # (q,)
+    half: np.ndarray  # (q, M), products of which are covariances of what the points say
+    rest: np.ndarray  # (q,), variances of the rests
+    number: np.ndarray  # (q,), of the items; -1 for new ones, all different
+
+
+@dataclass(frozen=True, eq=False)
+class ItemPredictor:
+    """Posterior moments of items by inducing values and a rest of each item.
+
+    Methods are those of `LatentPredictor`, with a `view` for covariances.
+    """
+
+    points: InducingPredictor
+    precision: np.ndarray  # (n,), what was said of each rest
+    potential: np.ndarray  # (n,)
+
+    def belief(self, basis: Basis, which: np.ndarray) -> ItemBelief:
+        """What was said, of some of the items."""
+        b = Belief.of(basis, self.points)
+        return ItemBelief(basis, b.gram, b.shift, self.precision[which], self.potential[which])
+
+    def after(self, which: np.ndarray, belief: ItemBelief) -> ItemPredictor:
+        """The predictor with another belief, about some of the items."""
+        precision, potential = self.precision.copy(), self.potential.copy()
+        precision[which], potential[which] = belief.precision, belief.potential
+        return ItemPredictor(belief.predictor(), precision, potential)
+
+    def view(self, cross: np.ndarray, prior: np.ndarray, number: np.ndarray) -> _ItemView:
+        """From prior covariances with the points (q, M), variances and numbers, -1 if new."""
+        half = blas.dtrsm(1.0, self.points.lower, cross.T, lower=1)
+        mean = self.points.mean @ half
+        own = np.maximum(prior - np.einsum("ij,ij->j", half, half), 0.0)
+        half = blas.dtrsm(1.0, self.points.factor, half, trans_a=1, overwrite_b=1)
+        known = number >= 0
+        rest = own / (1.0 + own * np.where(known, self.precision[number], 0.0))
+        mean += rest * np.where(known, self.potential[number], 0.0)
+        return _ItemView(mean, half.T, rest, number)
+
+    def mean(self, view: _ItemView) -> np.ndarray:
+        """Means, shape (q,)."""
+        return view.mean
+
+    def variance(self, view: _ItemView, prior: np.ndarray) -> np.ndarray:
+        """Variances, shape (q,)."""
+        return np.einsum("ij,ij->i", view.half, view.half) + view.rest
+
+    def differences(
+        self, view: _ItemView, place: np.ndarray, prior: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of differences between the values ``place``, shape (m, 2)."""
+        variance, half = np.empty(len(place)), np.ascontiguousarray(view.half)
+        _explained(half, half, np.ascontiguousarray(place), variance)
+        left, right = place.T
+        return view.mean[left] - view.mean[right], variance + view.rest[place].sum(axis=1)
+
+    def covariance(self, view: _ItemView, prior: np.ndarray) -> np.ndarray:
+        """Covariances, shape (q, q)."""
+        found, number = view.half @ view.half.T, view.number
+        same = np.equal.outer(number, number) & (number >= 0)[:, None]
+        np.fill_diagonal(same, True)
+        return np.add(found, view.rest, out=found, where=same)
 
 
 @loop

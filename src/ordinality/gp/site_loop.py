@@ -11,7 +11,7 @@ Walker & Ni (2011), "Anderson acceleration for fixed-point iterations".
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -48,6 +48,10 @@ class Approximation:
     converged: bool
     residual: float
     d_variance: np.ndarray | None = None  # (n,)
+
+    def light(self) -> Approximation:
+        """The same without its gradients."""
+        return replace(self, d_kernel=None, d_variance=None)
 
 
 class _State(Protocol):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ordinality.gp.design import Direct, Labels
+from ordinality.gp.posterior.inducing_items import features_of
 
 from .contents import (
     ROUNDING,
@@ -134,6 +135,14 @@ def _sees(problem: Any) -> bool:
     return _covers(problem) and seen == n and (m == n if isinstance(design, Direct) else True)
 
 
+def _has_points(problem: Any) -> bool:
+    """Whether the points of items are rows of their features, or none where there are none."""
+    X = problem.X
+    problem.kernel.check(X.shape[1])
+    empty = len(problem.design) == 0 == len(getattr(problem.likelihood, "kind", ()))
+    return empty and problem.Z.shape[1] == features_of(problem.kernel, X)[1].shape[1]
+
+
 def _numbered(design: Any) -> bool:
     """Whether the stacked rows of labels say the same as their three columns."""
     wanted = [design.first * design.n + design.at, design.second * design.n + design.at]
@@ -209,6 +218,10 @@ _PROCESSES: dict[str, Layout] = {
     "LabelObjective": _PROBLEM,
     "InducingLabelObjective": {**_PROBLEM, **_POINTS},
     "InducingObjective": {**_PROBLEM, **_POINTS},
+    "ItemObjective": {
+        **_PROBLEM, **_POINTS, "Z": floats("M", "?", low=-1e300, high=1e300),
+        "also": _has_points,
+    },
     "Settled": {
         "log_evidence": _VALUE, "unexplained": number(0.0), "n_iter": count(),
         "converged": flag, "residual": _VALUE, "cavity_mean": choice(None),
@@ -217,6 +230,10 @@ _PROCESSES: dict[str, Layout] = {
     "Stream": {
         "n_seen": count(), "n_learnt": count(), "X": floats("r", "d"),
         "y": ints("r", low=0), "weights": floats("r", low=1e-300, high=1e300),
+    },
+    "ItemPredictor": {
+        "points": part("InducingPredictor", n="n"),
+        "precision": floats("i", low=0.0), "potential": floats("i"),
     },
     "InducingPredictor": {
         "lower": _lower, "factor": _upper, "mean": floats("n"),
@@ -268,6 +285,7 @@ _PROCESSES: dict[str, Layout] = {
     },
     "Fit": {
         "problem": part("InducingLabelObjective", "InducingLeastSquares", "InducingObjective",
+                        "ItemObjective",
                         "LabelObjective", "LeastSquares", "Objective",
                         n="n", p="p", m="m", t="t"),
         "best": part("ObjectiveValue", "Score", m="m", t="t"),
@@ -403,16 +421,23 @@ def _preferences(model: Any) -> bool:
     steps = [len(model.classes_)] * judges
     steps += [] if model.rating_levels_ is None else [len(model.rating_levels_)]
     problem = model.fit_.problem
-    return (
+    if not (
         _are_answers(model.classes_, model.grades, model.ties)
         and [one.n_levels for one in parts] == steps
         and all(np.all(np.isfinite(one.thresholds)) and np.isfinite(one.noise) for one in parts)
         and bool(np.all(answers.part < len(parts)))
-        and bool(np.all(answers.items[:, 0] >= 0))
-        and len(answers.seen()) == len(problem.X) == problem.design.size
+        and len(model._judge_weights) == judges
         and len(answers.part) == len(problem.y)
-        and bool(np.all(np.bincount(answers.part, minlength=judges)[:judges] > 0))
         and problem.X.shape == items.inputs(answers.seen(), answers.seen()).shape
+    ):
+        return False
+    by_points = type(model.predictor_).__name__ == "ItemPredictor"
+    if by_points or type(problem).__name__ == "ItemObjective":
+        return by_points and len(model.predictor_.points.mean) == len(getattr(problem, "Z", ()))
+    return (
+        bool(np.all(answers.items[:, 0] >= 0))
+        and len(answers.seen()) == len(problem.X) == problem.design.size
+        and bool(np.all(np.bincount(answers.part, minlength=judges)[:judges] > 0))
     )
 
 
@@ -586,7 +611,10 @@ _ESTIMATORS: dict[str, Layout] = {
         "classes_": ints("K"),
         "_answers": part("Answers", i="i", m="m"),
         "fit_": part("Fit", n="n", m="m"),
-        "predictor_": part("LatentPredictor", n="n"),
+        "predictor_": either(part("LatentPredictor", n="n"), part("ItemPredictor", i="i")),
+        "_judge_weights": floats("?", low=0.0),
+        "unexplained_": number(0.0),
+        "inducing_points_": optional(floats("M", "p")),
         "kernel_": optional(_KERNEL),
         "item_variance_": number(0.0),
         "relevance_": floats("p", low=0.0, nan=True),

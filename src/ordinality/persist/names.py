@@ -33,7 +33,7 @@ _PLACES = """
     estimators.preference_gp: PreferenceGP
     estimators.preference_svm: PreferenceSVM PreferenceSVMCV
     estimators.rounded_regressor: RoundedRegressor
-    gp.criteria: InducingLabelObjective InducingObjective LabelObjective
+    gp.criteria: InducingLabelObjective InducingObjective ItemObjective LabelObjective
     gp.criteria: Objective ObjectiveValue
     gp.design: Combinations Direct Labels
     gp.hyperpriors: Hyperprior
@@ -42,7 +42,8 @@ _PLACES = """
     gp.optimise: Fit
     gp.posterior.inducing: InducingPredictor
     gp.posterior.observations: Factor Predictor
-    gp.predict: InducingLabelPredictor LabelPredictor LatentPredictor Piece=_Piece
+    gp.predict: InducingLabelPredictor ItemPredictor LabelPredictor LatentPredictor
+    gp.predict: Piece=_Piece
     gp.site_loop: Approximation
     gp.stream: Settled Stream
     kernels.base: Constant Product Sum

@@ -350,7 +350,9 @@ class PriorGradient:
         total = basis.pullback(self.inner(c))
         for rows, F in self.by_whitened(c):
             total += basis.kernel.pullback_between(prior.X[rows], basis.Z, basis.by_rows(F))
-        return total + prior.pulled_variances(c)
+        whole = prior.pulled_variances(c)
+        whole[: len(total)] += total  # variances of items' own effects come after the kernel's
+        return whole
 
     def by_points(self, c: np.ndarray) -> np.ndarray:
         """Gradient in the inducing inputs, shape (M, d), any jitter held."""
@@ -484,6 +486,10 @@ class InducingPoints:
     def on_rows(self: Any, rows: Any) -> Any:
         """The same problem and points, on some of the rows."""
         return replace(self, X=self.X[rows], y=self.y[rows], weights=self.weights[rows])
+
+    def without_rows(self: Any) -> Any:
+        """The same problem and points, without data."""
+        return self.on_rows(slice(0))
 
     @property
     def support(self) -> np.ndarray:
