@@ -745,7 +745,8 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             fit = self._learn_exact(whole.among(some))
             theta, path = self._with_all_judges(fit), fit.path
             count, converged = fit.n_evaluations, fit.converged
-        whole = whole.near(theta)
+        with one_pool(len(whole.y)):
+            whole = whole.near(theta)
         best = self._settled(whole, theta)
         path = (*path, (len(whole.y), best.approximation.n_iter))
         return Fit(whole, best, count, path, converged)
