@@ -62,7 +62,7 @@ class ScannedRows:
         for block in self.scan.batches(columns):
             progress(read / self.scan.rows)
             read += len(block)
-            if found := encoded_rows(encoder, self.order.levels, block, *extra):
+            if found := _encoded_rows(encoder, self.order.levels, block, *extra):
                 yield found
 
     def sample(self, encoder: Any, count: int, seed: int) -> tuple[np.ndarray, ...]:
@@ -71,7 +71,7 @@ class ScannedRows:
         columns = [*dict.fromkeys([*encoder.feature_names_in_, *extra])]
         count = min(count, IN_MEMORY // (8 * len(columns)))
         drawn = self.scan.sample(count, seed, columns, self.target)
-        return encoded_rows(encoder, self.order.levels, drawn, *extra) or ()
+        return _encoded_rows(encoder, self.order.levels, drawn, *extra) or ()
 
 
 def load_rows(rows: ScannedRows, encoder: Any) -> list[np.ndarray]:
@@ -83,7 +83,7 @@ def load_rows(rows: ScannedRows, encoder: Any) -> list[np.ndarray]:
     return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
-def encoded_rows(
+def _encoded_rows(
     encoder: Any, levels: np.ndarray, table: Table, target: str, weights: str | None = None
 ) -> tuple[np.ndarray, ...] | None:
     """Features as numbers, labels, and weights if there are, of the rows that have a label."""

@@ -345,8 +345,7 @@ def study_of(
     else:
         wanted, max_seconds = [model(name)], None
     entries = [*wanted, *baselines(len(problem), weighted=problem.weights is not None)]
-    # After the folds of all models comes the fit to all rows, about as long as one fold.
-    whole = len(splits) * len(entries) / (len(splits) * len(entries) + 1)
+    whole = _share_of_folds(problem, wanted, len(splits))
     mapper = None if client is None else partial(mapped_calls, client, ordered=True)
     answers = assess(
         problem, entries, splits, max_seconds=max_seconds, seed=seed, jobs=jobs, mapper=mapper,
@@ -377,6 +376,15 @@ def study_of(
         seed=seed,
         fitted_rows=n_fitted,
     )
+
+
+def _share_of_folds(problem: Problem, entries: Sequence[Model], n_folds: int) -> float:
+    """The estimated share of the folds in all work; after them comes the fit to all rows."""
+    size = problem.size()
+    rows = size.rows if problem.whole is None else len(problem.whole)
+    of_folds = sum(entry.cost.of_folds(size, n_folds) for entry in entries)
+    of_all = max(entry.cost.of_fold(size._replace(rows=rows)) for entry in entries)
+    return of_folds / (of_folds + of_all)
 
 
 @dataclass(frozen=True)
