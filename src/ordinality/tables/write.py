@@ -77,7 +77,11 @@ def write_blocks(
 
     Parameters
     ----------
-    path, force, spreadsheet_safe
+    path : str or Path
+        As for `write`.
+    force : bool, default=False
+        Whether a file of that name may be replaced.
+    spreadsheet_safe : bool, default=False
         As for `write`.
 
     Yields

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ordinality.levels import Order
-from ordinality.tables import Scan, Table, TableError
+from ordinality.tables import Scan, Table, TableError, feature_names
 from ordinality.tables.columns import column, counted, is_text, numbers, parsed, words
 from ordinality.tables.encoding import Unseen, rows_and_unseen, unseen_sentences
 from ordinality.tables.scan import IN_MEMORY
 from ordinality.tables.task import missing, weights_of
 
-__all__ = ["ScannedRows", "labelled", "labelled_rows", "left_out", "unlabelled"]
+__all__ = [
+    "ScannedRows",
+    "labelled",
+    "labelled_rows",
+    "left_out",
+    "load_rows",
+    "unlabelled",
+]
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,10 @@ class ScannedRows:
     def __len__(self) -> int:
         return sum(self.counts)
 
+    def parts(self) -> list[ScannedRows]:
+        """The rows of each file."""
+        return [replace(self, scan=part) for part in self.scan.parts()]
+
     def blocks(
         self, encoder: Any, progress: Callable[[float], Any]
     ) -> Iterator[tuple[np.ndarray, ...]]:
@@ -51,7 +62,7 @@ class ScannedRows:
         for block in self.scan.batches(columns):
             progress(read / self.scan.rows)
             read += len(block)
-            if found := encoded_rows(encoder, self.order.levels, block, *extra):
+            if found := _encoded_rows(encoder, self.order.levels, block, *extra):
                 yield found
 
     def sample(self, encoder: Any, count: int, seed: int) -> tuple[np.ndarray, ...]:
@@ -60,10 +71,19 @@ class ScannedRows:
         columns = [*dict.fromkeys([*encoder.feature_names_in_, *extra])]
         count = min(count, IN_MEMORY // (8 * len(columns)))
         drawn = self.scan.sample(count, seed, columns, self.target)
-        return encoded_rows(encoder, self.order.levels, drawn, *extra) or ()
+        return _encoded_rows(encoder, self.order.levels, drawn, *extra) or ()
 
 
-def encoded_rows(
+def load_rows(rows: ScannedRows, encoder: Any) -> list[np.ndarray]:
+    """Encoded features, labels and weights of all rows, where this is called."""
+    parts = list(rows.blocks(encoder, lambda share: None))
+    if not parts:
+        none = np.empty((0, len(feature_names(encoder)))), np.empty(0)
+        return [*none, *([] if rows.weights is None else [np.empty(0)])]
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
+
+
+def _encoded_rows(
     encoder: Any, levels: np.ndarray, table: Table, target: str, weights: str | None = None
 ) -> tuple[np.ndarray, ...] | None:
     """Features as numbers, labels, and weights if there are, of the rows that have a label."""
