@@ -420,8 +420,9 @@ class OrdinalRegression(OrdinalClassifier):
         if np.any(far):
             of_scale = names[self._scale][found.kept_scale]
             notes.append(
-                f"the scale column {_listed(of_scale[far])} lies far from zero, where all other "
-                "effects are multiplied by a very large or small number; subtract its mean."
+                f"the scale column {_listed(of_scale[far])} lies far from zero, where all "
+                "other effects are multiplied by a very large or small number; subtract its "
+                "mean."
             )
         if found.separation is not None:
             notes.append(self._about_separation(found))
