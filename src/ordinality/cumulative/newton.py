@@ -20,7 +20,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from .rows import RowExpansion, Rows
 
-__all__ = ["Maximum", "maximise", "start_vector"]
+__all__ = ["Maximum", "damped_cholesky", "maximise", "start_vector"]
 
 _SUBSET = 20_000  # rows of the fit from which a larger one starts
 _HALVINGS = 40
@@ -46,8 +46,9 @@ def start_vector(rows: Rows) -> np.ndarray:
     counts = np.bincount(rows.y, rows.weights, rows.n_levels)
     share = np.cumsum(counts)[:-1] / counts.sum()
     J, shift = rows.structure.J, rows.structure.shift
+    # A share of 0 or 1 has no quantile, and a start need not be further out than 1 in 1000.
     wanted = rows.link.ppf(np.clip(share, 1e-3, 1 - 1e-3))
-    # Clipped or empty levels would share a threshold; a spread of 1e-3 keeps them apart.
+    # Clipped or empty levels would share a threshold; a thousandth of the noise parts them.
     wanted = np.maximum.accumulate(wanted) + 1e-3 * np.arange(len(wanted))
     alpha = np.linalg.lstsq(J, wanted, rcond=None)[0]
     if shift is not None:
@@ -70,9 +71,9 @@ def maximise(
 ) -> Maximum:
     """Maximise the log-likelihood less ``ridge @ vector**2 / 2``.
 
-    The search ends with the first step whose decrement is below `tol`. With a `constraint` a,
-    ``a @ vector`` keeps its value at the start. Without products of `pairs` of columns, steps
-    are found by conjugate gradients.
+    The search ends with the first step whose decrement is below `tol` times the mean weight.
+    With a `constraint` a, ``a @ vector`` keeps its value at the start. Without products of
+    `pairs` of columns, steps are found by conjugate gradients.
     """
     if start is None and len(rows.y) > 2 * _SUBSET:
         start = _subset_start(rows, ridge, tol, max_iter) if pairs else None
@@ -85,6 +86,7 @@ def maximise(
             "columns of enormous size."
         )
     penalty = np.zeros(len(vector)) if ridge is None else ridge
+    weight = float(rows.weights.mean())
     decrement, converged, singular, n_iter = np.inf, False, False, 0
     while n_iter < max_iter and not converged:
         n_iter += 1
@@ -93,15 +95,16 @@ def maximise(
             information = now.information + np.diag(penalty)
             step, singular = _newton_step(information, slope, constraint)
         else:
-            step = _cg_step(rows, now, penalty, slope, min(0.1, decrement**0.25))
+            accuracy = min(0.1, (decrement / weight) ** 0.25)
+            step = _cg_step(rows, now, penalty, slope, accuracy)
         decrement = float(slope @ step)
         found = _line_search(evaluate, penalty, vector, now, step, decrement)
         if found is None:
             # No gain is left above rounding; a slope that is left says that something is wrong.
-            converged = decrement < max(tol, 1e-6)
+            converged = decrement < max(tol, 1e-6) * weight
             break
         vector, now = found
-        converged = decrement < tol
+        converged = decrement < tol * weight
         if tell is not None:
             tell(n_iter, now.value, decrement)
     return Maximum(vector, now, n_iter, decrement, converged, singular)
@@ -128,7 +131,7 @@ def _newton_step(
     information: np.ndarray, slope: np.ndarray, constraint: np.ndarray | None
 ) -> tuple[np.ndarray, bool]:
     """Solve for the step; whether the information had to be made positive definite."""
-    factor, singular = _factor(information)
+    factor, singular = damped_cholesky(information)
     step = cho_solve(factor, slope)
     if constraint is not None:
         along = cho_solve(factor, constraint)
@@ -136,7 +139,7 @@ def _newton_step(
     return step, singular
 
 
-def _factor(information: np.ndarray) -> tuple[tuple[np.ndarray, bool], bool]:
+def damped_cholesky(information: np.ndarray) -> tuple[tuple[np.ndarray, bool], bool]:
     """Cholesky factor, with multiples of the diagonal added until it exists (Levenberg)."""
     diagonal = np.abs(np.diagonal(information))
     # A parameter that no row sees has no curvature at all: any positive number will do.
@@ -196,6 +199,7 @@ def _line_search(
         found = evaluate(ahead)
         if found is not None:
             after = found.value - 0.5 * penalty @ ahead**2
+            # Armijo's condition, with the usual constant.
             if after >= before + 1e-4 * t * decrement - slack:
                 return ahead, found
         t *= 0.5

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
 from .._compile import loop
-from .newton import Maximum, maximise
+from .newton import Maximum, damped_cholesky, maximise
 from .rows import Rows
 
 __all__ = ["Penalty", "elastic_net", "largest_alpha", "net_path"]
@@ -147,13 +147,14 @@ class _Net:
                 found = part.evaluate(ahead)
                 if found is not None:
                     after = found.value / total - _cost(ahead[here], l1, l2)
+                    # Armijo's condition, up to the rounding of sums: some dozens of eps.
                     if after >= before + 1e-4 * t * fall - 1e-14 * abs(before):
                         x, now = ahead, found
                         break
                 t *= 0.5
             else:
                 break
-            converged = decrement < tol
+            converged = decrement < tol * total / len(rows.y)
         out = vector.copy()
         out[thresholds], out[scale] = x[thresholds], x[here.stop :]
         effects = np.zeros(len(used))
@@ -172,7 +173,7 @@ def _proximal_step(
     """Minimise c'd + d'Hd/2 + penalty of x + d; only the entries `here` are penalised."""
     free = np.ones(len(x), dtype=bool)
     free[here] = False
-    factor = cho_factor(H[np.ix_(free, free)])
+    factor, _ = damped_cholesky(H[np.ix_(free, free)])
     across = H[np.ix_(free, ~free)]
     left = cho_solve(factor, np.column_stack([across, c[free]]))
     small = H[np.ix_(~free, ~free)] - across.T @ left[:, :-1]

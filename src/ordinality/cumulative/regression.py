@@ -7,6 +7,7 @@ their covariance are returned in the units of the columns given.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,6 +97,7 @@ class Regression:
     kept_scale: np.ndarray
     covariance: np.ndarray | None  # of `estimate`; None after a penalty or with many columns
     separation: Separation | None
+    vague: np.ndarray  # (parameters,): very large standard error, and no separation found
     disordered: int  # rows at which nominal effects leave the thresholds out of order
     effective_df: float  # number of parameters, less what a penalty takes
 
@@ -161,7 +163,8 @@ def fit_regression(
     found = _search(rows, location, penalty, tol, max_iter, tell)
     draft = Regression(
         rows, location, nominal, scale, order, found, observed, *kept,
-        covariance=None, separation=None, disordered=_disordered(rows, found.vector),
+        covariance=None, separation=None, vague=np.zeros(len(found.vector), dtype=bool),
+        disordered=_disordered(rows, found.vector),
         effective_df=_degrees(rows, found, location, penalty),
     )  # fmt: skip
     return draft if penalty else _with_covariance(draft)
@@ -221,8 +224,28 @@ def _search(
     dense = not sparse.issparse(rows.X)
     if ridge is not None and dense and d > n:
         return _search_wide(rows, ridge, tol, max_iter, tell)
-    pairs = dense or d <= MANY_COLUMNS
-    return maximise(rows, ridge=ridge, tol=tol, max_iter=max_iter, pairs=pairs, tell=tell)
+    return maximise(
+        rows, ridge=ridge, start=_scale_start(rows, ridge, max_iter), tol=tol,
+        max_iter=max_iter, pairs=dense or d <= MANY_COLUMNS, tell=tell,
+    )  # fmt: skip
+
+
+def _scale_start(rows: Rows, ridge: np.ndarray | None, max_iter: int) -> np.ndarray | None:
+    """Estimates by way of centred scale columns, where those given lie far from zero.
+
+    Centring multiplies the noise of all rows by a number, and so all other effects; that holds
+    without a known offset only. Far from zero the search would creep along that curve.
+    """
+    if not rows.Z.shape[1] or np.any(rows.offset):
+        return None
+    centre = rows.weights @ rows.Z / rows.weights.sum()
+    if np.all(np.abs(centre) < 2.0):
+        return None
+    found = maximise(replace(rows, Z=rows.Z - centre), ridge=ridge, max_iter=max_iter)
+    vector, scale = found.vector.copy(), rows.places[2]
+    with np.errstate(over="ignore"):
+        vector[: scale.start] *= np.exp(centre @ vector[scale])
+    return vector if np.all(np.isfinite(vector)) and rows.value(vector) > -np.inf else None
 
 
 def _ridge(rows: Rows, location: Scaled, penalty: Penalty) -> np.ndarray:
@@ -284,17 +307,20 @@ def _with_covariance(draft: Regression) -> Regression:
         return draft
     size = np.sqrt(np.abs(np.diagonal(information)))
     size = np.where(size > 0, size, 1.0)
-    inverse = None
-    try:
+    inverse = None  # of a singular matrix
+    with suppress(LinAlgError):
         factor = cho_factor(information / size[:, None] / size)
         inverse = cho_solve(factor, np.eye(len(size))) / size[:, None] / size
-    except LinAlgError:
-        pass
     weight = draft.rows.weights.mean()  # or tiny weights would look like separation
-    wide = inverse is None or np.any(np.diagonal(inverse) * weight > _SUSPICIOUS**2)
-    split = separation(draft.rows) if wide or not draft.maximum.converged else None
+    vague = np.ones(len(size), dtype=bool)
+    if inverse is not None:
+        vague = np.diagonal(inverse) * weight > _SUSPICIOUS**2
+    split = None
+    if np.any(vague) or not draft.maximum.converged:
+        split = separation(draft.rows)
+    draft = replace(draft, separation=split, vague=vague & (split is None))
     if inverse is None:
-        return replace(draft, separation=split)
+        return draft
     units = draft.units
     covariance = np.asarray(units @ np.asarray(units @ inverse).T)
     if split is not None:
@@ -303,4 +329,4 @@ def _with_covariance(draft: Regression) -> Regression:
         moved = np.abs(units @ moved)
         moving = moved > 1e-9 * moved.max()
         covariance[moving] = covariance[:, moving] = np.nan
-    return replace(draft, covariance=0.5 * (covariance + covariance.T), separation=split)
+    return replace(draft, covariance=0.5 * (covariance + covariance.T))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..cumulative import inference
 from ..cumulative.links import LINKS
-from ..cumulative.penalty import Penalty
+from ..cumulative.penalty import Penalty, largest_alpha, net_path
 from ..cumulative.regression import Regression, fit_regression
 from ..cumulative.structures import STRUCTURES, threshold_structure
 from .base_ordinal import OrdinalClassifier
@@ -34,6 +35,7 @@ from .regression_summary import (
     ModelComparison,
     ProbabilityIntervals,
     RegressionSummary,
+    RegularizationPath,
     TermTests,
 )
 
@@ -416,16 +418,36 @@ class OrdinalRegression(OrdinalClassifier):
                     "thresholds and the columns before it (a constant, or a combination of "
                     "them); it is left out and its coefficient is NaN."
                 )
+        far = np.abs(found.rows.Z.mean(axis=0)) > 10
+        if np.any(far):
+            of_scale = names[self._scale][found.kept_scale]
+            notes.append(
+                f"the scale column {_listed(of_scale[far])} lies far from zero, where all "
+                "other effects are multiplied by a very large or small number; subtract its "
+                "mean."
+            )
         if found.separation is not None:
             notes.append(self._about_separation(found))
         if found.disordered:
+            notes.append(self._about_order(found))
+        if np.any(found.vague):
+            vague = np.array(self._names(found), dtype=object)[found.vague]
             notes.append(
-                f"at {found.disordered} rows the nominal effects put thresholds out of order, "
-                "and some levels have probability 0 there; make fewer columns nominal."
+                f"{_listed(vague)} can hardly be told from the other parameters: columns are "
+                "nearly dependent, or separate levels; leave some out, or use a penalty."
             )
         if found.covariance is None and self.penalty is None:
-            notes.append("there are no standard errors for so many columns.")
+            notes.append(
+                "for so many columns there are no standard errors, and separation is not "
+                "looked for."
+            )
         return notes
+
+    def _about_order(self, found: Regression) -> str:
+        return (
+            f"at {found.disordered} rows thresholds are out of order, and some levels have "
+            "probability 0 there; make fewer columns nominal, or leave out levels without rows."
+        )
 
     def _about_separation(self, found: Regression) -> str:
         assert found.separation is not None
@@ -461,7 +483,7 @@ class OrdinalRegression(OrdinalClassifier):
                 stacklevel=5,
             )
         if found.disordered:
-            warnings.warn(self.notes_[-1], UserWarning, stacklevel=5)
+            warnings.warn(self._about_order(found), UserWarning, stacklevel=5)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -615,7 +637,8 @@ class OrdinalRegression(OrdinalClassifier):
         if self.link == "logit":
             ratio = np.full(len(estimate), np.nan)
             at = self._location_places()
-            ratio[at] = np.exp(estimate[at])
+            with np.errstate(over="ignore"):
+                ratio[at] = np.exp(estimate[at])
             columns["odds ratio"] = ratio
         notes = list(self.notes_)
         if self.penalty is not None:
@@ -801,6 +824,8 @@ class OrdinalRegression(OrdinalClassifier):
             return out
         rng = check_random_state(0 if random_state is None else random_state)
         U = lower + (upper - lower) * rng.uniform(size=len(lower))
+        # Inside (0, 1), whose ends have no finite quantile: half a unit of rounding.
+        U = np.clip(U, np.finfo(float).tiny, 1.0 - 0.5 * np.finfo(float).eps)
         out[self._kept] = U if kind == "quantile" else LINKS[self.link].ppf(U)
         return out
 
@@ -818,8 +843,8 @@ class OrdinalRegression(OrdinalClassifier):
         -------
         TermTests
             For each term the likelihood-ratio test of the model with the term nominal, the
-            score test of the same, and for the logit link Brant's test of K-1 binary models;
-            small p-values speak against one effect for all.
+            score test of the same, and for the logit link without scale effects Brant's test
+            of K-1 binary models; small p-values speak against one effect for all.
         """
         fit, groups = self._testable("test_proportional_odds", terms)
         if fit.rows.n_levels < 3:
@@ -837,7 +862,7 @@ class OrdinalRegression(OrdinalClassifier):
             "score p": [t.p_value for t in score],
         }
         notes = []
-        if self.link == "logit":
+        if self.link == "logit" and not fit.rows.Z.shape[1]:
             brant = inference.brant_test(fit, list(groups.values()))
             if brant is None:
                 notes.append("Brant's test does not exist: a binary model has no finite fit.")
@@ -908,6 +933,44 @@ class OrdinalRegression(OrdinalClassifier):
                    "p": np.array([np.nan, p])}  # fmt: skip
         return ModelComparison(
             "Likelihood-ratio test", ("smaller", "larger"), columns, {}, (), statistic, df, p
+        )
+
+    def regularization_path(self, n_alphas: int = 100) -> RegularizationPath:
+        """Elastic nets of the rows given to `fit`, from no effects down to weak penalties.
+
+        Parameters
+        ----------
+        n_alphas : int, default=100
+            Number of penalties, evenly spaced on a log scale.
+
+        Returns
+        -------
+        RegularizationPath
+            ``alphas``, from the smallest that leaves no effect to a thousandth of it (a
+            hundredth if there are more columns than rows), and for each of them ``coef``,
+            ``thresholds`` and ``log_likelihood``.
+        """
+        check_is_fitted(self)
+        if self.penalty != "elasticnet":
+            raise ValueError(
+                f"penalty={self.penalty!r} has no path; set penalty='elasticnet' and fit again."
+            )
+        if not (isinstance(n_alphas, int | np.integer) and n_alphas >= 2):
+            raise ValueError(f"n_alphas={n_alphas!r} must be a whole number, 2 or more.")
+        fit = self._rows("paths")
+        factors = Penalty(1.0, 1.0, bool(self.standardize)).factors(fit.location.spread)
+        share = float(self.l1_ratio)
+        top = largest_alpha(fit.rows, factors, share)
+        n, d = fit.rows.X.shape
+        alphas = np.geomspace(top, top * (1e-2 if d > n else 1e-3), int(n_alphas))
+        path = net_path(fit.rows, factors, alphas, share, tol=float(self.tol))
+        estimates = np.array([replace(fit, maximum=point).estimate for point in path])
+        cuts = estimates[:, : fit.rows.structure.J.shape[1]] @ fit.rows.structure.J.T
+        return RegularizationPath(
+            alphas,
+            estimates[:, fit.rows.places[1]],
+            self._every_threshold(cuts, outside=True),
+            np.array([point.evaluation.value for point in path]),
         )
 
     def _covariance(self) -> np.ndarray:

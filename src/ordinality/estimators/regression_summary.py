@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["ModelComparison", "ProbabilityIntervals", "RegressionSummary", "TermTests"]
+__all__ = [
+    "ModelComparison",
+    "ProbabilityIntervals",
+    "RegressionSummary",
+    "RegularizationPath",
+    "TermTests",
+]
 
 
 class ProbabilityIntervals(NamedTuple):
@@ -19,6 +25,15 @@ class ProbabilityIntervals(NamedTuple):
     upper: np.ndarray
     proba: np.ndarray
     standard_error: np.ndarray
+
+
+class RegularizationPath(NamedTuple):
+    """Estimates for descending penalties, one row for each."""
+
+    alphas: np.ndarray  # (A,)
+    coef: np.ndarray  # (A, location columns)
+    thresholds: np.ndarray  # (A, K - 1)
+    log_likelihood: np.ndarray  # (A,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +93,7 @@ def _number(column: str, value: float) -> str:
         return "-"
     if column == "p" or column.endswith(" p"):
         return "<0.0001" if value < 1e-4 else f"{value:.4f}"
-    if column == "df":
+    if column in ("df", "parameters"):
         return f"{value:.0f}"
     return f"{value:.4f}" if abs(value) < 1e5 else f"{value:.4g}"
 
