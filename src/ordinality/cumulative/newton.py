@@ -1,0 +1,165 @@
+"""Maximum likelihood of a cumulative link model by Newton's method.
+
+Without scale effects and for log-concave links the log-likelihood is concave where all levels of
+the rows have positive width, and falls to minus infinity at the edge of that set if every level
+is observed. So the thresholds need no other parametrisation: steps that leave the set are halved.
+Elsewhere the information may be indefinite, and multiples of its diagonal are added.
+
+Pratt (1981), Burridge (1981) for concavity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from .rows import Evaluation, Rows
+
+__all__ = ["Maximum", "maximise", "start_vector"]
+
+_SUBSET = 20_000  # rows of the fit from which a larger one starts
+_HALVINGS = 40
+_EPS = float(np.finfo(np.float64).eps)
+
+Progress = Callable[[int, float, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Maximum:
+    """Where the search ended."""
+
+    vector: np.ndarray
+    evaluation: Evaluation  # without the penalty
+    n_iter: int
+    decrement: float  # expected gain of the last step, twice
+    converged: bool
+    singular: bool  # whether the information was not positive definite at the end
+
+
+def start_vector(rows: Rows) -> np.ndarray:
+    """Thresholds by the shares of the levels, all effects zero."""
+    counts = np.bincount(rows.y, rows.weights, rows.n_levels)
+    share = np.cumsum(counts)[:-1] / counts.sum()
+    J, shift = rows.structure.J, rows.structure.shift
+    wanted = rows.link.ppf(np.clip(share, 1e-3, 1 - 1e-3))
+    # Clipped or empty levels would share a threshold; a spread of 1e-3 keeps them apart.
+    wanted = np.maximum.accumulate(wanted) + 1e-3 * np.arange(len(wanted))
+    alpha = np.linalg.lstsq(J, wanted, rcond=None)[0]
+    if shift is not None:
+        alpha += shift * np.average(rows.offset, weights=rows.weights)
+    vector = np.zeros(sum(rows.sizes))
+    vector[: len(alpha)] = alpha
+    return vector
+
+
+def maximise(
+    rows: Rows,
+    *,
+    ridge: np.ndarray | None = None,
+    start: np.ndarray | None = None,
+    tol: float = 1e-10,
+    max_iter: int = 100,
+    constraint: np.ndarray | None = None,
+    tell: Progress | None = None,
+) -> Maximum:
+    """Maximise the log-likelihood less ``ridge @ vector**2 / 2``.
+
+    The search ends with the first step whose decrement is below `tol`. With a `constraint` a,
+    ``a @ vector`` keeps its value at the start.
+    """
+    if start is None and len(rows.y) > 2 * _SUBSET:
+        start = _subset_start(rows, ridge, tol, max_iter)
+    vector = start_vector(rows) if start is None else start
+    now = rows.evaluate(vector)
+    if now is None:
+        raise ValueError("the log-likelihood is not finite where the search starts.")
+    penalty = np.zeros(len(vector)) if ridge is None else ridge
+    decrement, converged, singular, n_iter = np.inf, False, False, 0
+    while n_iter < max_iter and not converged:
+        n_iter += 1
+        slope = now.gradient - penalty * vector
+        step, singular = _newton_step(now.information + np.diag(penalty), slope, constraint)
+        decrement = float(slope @ step)
+        found = _line_search(rows, penalty, vector, now, step, decrement)
+        if found is None:
+            # No gain is left above rounding; a slope that is left says that something is wrong.
+            converged = decrement < max(tol, 1e-6)
+            break
+        vector, now = found
+        converged = decrement < tol
+        if tell is not None:
+            tell(n_iter, now.value, decrement)
+    return Maximum(vector, now, n_iter, decrement, converged, singular)
+
+
+def _subset_start(
+    rows: Rows, ridge: np.ndarray | None, tol: float, max_iter: int
+) -> np.ndarray | None:
+    """Estimates from every so manieth row and some of each level; None if they are unusable."""
+    n = len(rows.y)
+    spread = np.linspace(0, n - 1, _SUBSET).astype(np.int64)
+    first = np.searchsorted(rows.y, np.arange(rows.n_levels))
+    some = (first[:, None] + np.arange(50)).ravel()
+    index = np.union1d(spread, some[some < n])
+    part = rows.take(index)
+    if len(np.unique(part.y)) < len(np.unique(rows.y)):
+        return None
+    scaled = None if ridge is None else ridge * len(index) / n
+    found = maximise(part, ridge=scaled, tol=max(tol, 1e-4), max_iter=min(max_iter, 20))
+    return found.vector if found.converged and rows.value(found.vector) > -np.inf else None
+
+
+def _newton_step(
+    information: np.ndarray, slope: np.ndarray, constraint: np.ndarray | None
+) -> tuple[np.ndarray, bool]:
+    """Solve for the step; whether the information had to be made positive definite."""
+    factor, singular = _factor(information)
+    step = cho_solve(factor, slope)
+    if constraint is not None:
+        along = cho_solve(factor, constraint)
+        step = step - along * (constraint @ step) / (constraint @ along)
+    return step, singular
+
+
+def _factor(information: np.ndarray) -> tuple[tuple[np.ndarray, bool], bool]:
+    """Cholesky factor, with multiples of the diagonal added until it exists (Levenberg)."""
+    diagonal = np.abs(np.diagonal(information))
+    # A parameter that no row sees has no curvature at all: any positive number will do.
+    diagonal = np.where(diagonal > 0, diagonal, max(float(diagonal.max(initial=0.0)), 1.0))
+    scale = 1 / np.sqrt(diagonal)
+    scaled = information * scale[:, None] * scale
+    damping = 0.0
+    while True:
+        try:
+            lower, flag = cho_factor(scaled + damping * np.eye(len(scaled)), lower=True)
+        except LinAlgError:
+            damping = max(4 * damping, 1e-6)
+            continue
+        return (lower / scale[:, None], flag), damping > 0
+
+
+def _line_search(
+    rows: Rows,
+    penalty: np.ndarray,
+    vector: np.ndarray,
+    now: Evaluation,
+    step: np.ndarray,
+    decrement: float,
+) -> tuple[np.ndarray, Evaluation] | None:
+    """Halve the step until the objective gains enough; None if it never does."""
+    before = now.value - 0.5 * penalty @ vector**2
+    # Sums of n terms round to about sqrt(n) eps of their size.
+    slack = 4 * _EPS * abs(before) * np.sqrt(len(rows.y))
+    t = 1.0
+    for _ in range(_HALVINGS):
+        ahead = vector + t * step
+        found = rows.evaluate(ahead)
+        if found is not None:
+            after = found.value - 0.5 * penalty @ ahead**2
+            if after >= before + 1e-4 * t * decrement - slack:
+                return ahead, found
+        t *= 0.5
+    return None
