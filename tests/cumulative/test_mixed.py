@@ -1,6 +1,7 @@
 """Random effects: reference vectors, exact gradients, and integrals found by brute force."""
 
 import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,10 @@ from scipy import integrate, stats
 from ordinality.cumulative.effects import averaged_probabilities, variance_p_value
 from ordinality.cumulative.group_factor import Term
 from ordinality.cumulative.links import LINKS
-from ordinality.cumulative.mixed import MixedProblem, _Rows, fit_mixed
+from ordinality.cumulative.mixed import _Grouped, fit_mixed
+from ordinality.cumulative.newton import maximise
+from ordinality.cumulative.rows import Rows
+from ordinality.cumulative.structures import threshold_structure
 
 VECTORS = json.loads((Path(__file__).parents[1] / "linear-vectors.json").read_text("utf-8"))
 CASES = {case["id"]: case for case in VECTORS["cases"]}
@@ -24,17 +28,32 @@ def term(labels, *columns):
     return Term(groups, np.column_stack([np.ones(len(groups)), *columns]), len(names))
 
 
-def problem(link, y, X, *terms, **changed):
-    rows = {"J": np.eye(np.max(y)), "weights": np.ones(len(y)), "offset": np.zeros(len(y))}
-    return MixedProblem(link=LINKS[link], y=y, X=X, terms=terms, **(rows | changed))
+@dataclass(frozen=True)
+class Problem:
+    """Rows, sorted by level as `Rows` wants them, and the terms in the same order."""
+
+    rows: Rows
+    terms: tuple[Term, ...]
+
+
+def problem(link, y, X, *terms, weights=None, offset=None, nominal=None, thresholds="flexible"):
+    order, n = np.argsort(y, kind="stable"), len(y)
+    rows = Rows(
+        link=LINKS[link],
+        structure=threshold_structure(thresholds, np.max(y) + 1),
+        X=X[order],
+        N=np.empty((n, 0)) if nominal is None else nominal[order],
+        Z=np.empty((n, 0)),
+        y=y[order],
+        weights=np.ones(n) if weights is None else weights[order],
+        offset=np.zeros(n) if offset is None else offset[order],
+    )
+    sorted_terms = (Term(t.groups[order], t.design[order], t.n_groups) for t in terms)
+    return Problem(rows, tuple(sorted_terms))
 
 
 def fit(model, **settings):
-    """From thresholds at the shares of the levels and no slopes: nothing better is needed."""
-    shares = np.cumsum(np.bincount(model.y, model.weights))[:-1] / model.weights.sum()
-    alpha = np.linalg.lstsq(model.J, model.link.ppf(shares), rcond=None)[0]
-    start = np.concatenate([alpha, np.zeros(model.X.shape[1])])
-    return fit_mixed(model, start, len(model.y) / 4 * np.eye(len(start)), **settings)
+    return fit_mixed(model.rows, model.terms, maximise(model.rows), **settings)
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +92,7 @@ def test_a_judge_of_wine_has_the_reference_effect(wine, name, link, nodes):
     y, X, judge = wine
     expected = CASES["wine-random-judge"]["expected"][name]
     found = fit(problem(link, y, X, term(judge)), nodes=nodes)
-    estimate = np.concatenate([found.alpha, found.beta, found.log_factors])
+    estimate = np.concatenate([found.vector, found.log_factors])
     assert_allclose(estimate, expected["estimate"], atol=1e-8)
     assert found.log_likelihood == pytest.approx(expected["log_likelihood"], abs=1e-10)
     errors = np.sqrt(np.diag(found.covariance))
@@ -89,7 +108,7 @@ def test_a_judge_of_wine_has_the_reference_effect(wine, name, link, nodes):
 def test_crossed_effects_and_slopes_are_the_reference_ones(name):
     expected = CASES[name]["expected"]["laplace"]
     found = fit(simulated(name))
-    estimate = np.concatenate([found.alpha, found.beta, found.log_factors])
+    estimate = np.concatenate([found.vector, found.log_factors])
     # At the edge the log of a deviation has the standard error 59: it is hardly determined.
     assert_allclose(estimate, expected["estimate"], atol=1e-6 if "edge" in name else 1e-8)
     assert found.log_likelihood == pytest.approx(expected["log_likelihood"], abs=1e-10)
@@ -109,12 +128,12 @@ def test_a_new_judge_is_integrated_over(wine, name, link):
     found = fit(problem(link, y, X, term(judge)))
     cells = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
     mean, var = found.effects.moments([np.full(4, -1)], [np.ones((4, 1))])
-    location = cells @ found.beta + mean
-    proba = averaged_probabilities(LINKS[link], found.alpha, location, var)
+    location = cells @ found.vector[4:] + mean
+    proba = averaged_probabilities(LINKS[link], found.vector[:4], location, var)
     assert_allclose(proba, expected["new_judge_cells"], atol=1e-8)
     mean, _ = found.effects.moments([np.zeros(1, int)], [np.ones((1, 1))])
     proba = averaged_probabilities(
-        LINKS[link], found.alpha, cells[3:] @ found.beta + mean, np.zeros(1)
+        LINKS[link], found.vector[:4], cells[3:] @ found.vector[4:] + mean, np.zeros(1)
     )
     assert_allclose(proba[0], expected["judge_1_warm_yes_at_mode"], atol=1e-8)
 
@@ -139,6 +158,19 @@ def awkward(link, spec, K=4, n=120):
     return problem(link, y, X, *terms, weights=weights, offset=offset)
 
 
+def assert_exact_gradient(model, x, nodes):
+    grouped = _Grouped.of(model.rows, model.terms, nodes)
+    v = np.zeros(grouped.layout.first[-1])
+    gradient, h = grouped.marginal(x, v).gradient, 1e-3
+    for j in range(len(x)):
+        e = np.zeros(len(x))
+        e[j] = h
+        value = [grouped.marginal(x + k * e, v).value for k in (-2, -1, 1, 2)]
+        # Order four: truncation h^4/30 times a fifth derivative, rounding 1e-13/h.
+        numeric = (value[0] - 8 * value[1] + 8 * value[2] - value[3]) / (12 * h)
+        assert gradient[j] == pytest.approx(numeric, rel=1e-7, abs=2e-8)
+
+
 @each_link
 @pytest.mark.parametrize(
     ("spec", "nodes"),
@@ -153,23 +185,26 @@ def awkward(link, spec, K=4, n=120):
     ids=str,
 )
 def test_gradients_agree_with_central_differences(link, spec, nodes):
-    model = awkward(link, spec)
-    rows = _Rows.of(model, nodes)
     rng = np.random.default_rng(0)
     triangles = [
         (0.7 * np.eye(r) + 0.2)[np.tril_indices(r)] * rng.uniform(0.5, 1.5, r * (r + 1) // 2)
         for _, r in spec
     ]
     x = np.concatenate([[-1.3, 0.2, 1.4], [0.6, -0.2], *triangles])
-    v = np.zeros(rows.layout.first[-1])
-    gradient, h = rows.marginal(x, v).gradient, 1e-3
-    for j in range(len(x)):
-        e = np.zeros(len(x))
-        e[j] = h
-        value = [rows.marginal(x + k * e, v).value for k in (-2, -1, 1, 2)]
-        # Order four: truncation h^4/30 times a fifth derivative, rounding 1e-13/h.
-        numeric = (value[0] - 8 * value[1] + 8 * value[2] - value[3]) / (12 * h)
-        assert gradient[j] == pytest.approx(numeric, rel=1e-7, abs=2e-8)
+    assert_exact_gradient(awkward(link, spec), x, nodes)
+
+
+def test_gradients_are_exact_with_nominal_effects_and_few_threshold_parameters():
+    model = awkward("logit", [(9, 1), (14, 1)])
+    nominal = np.random.default_rng(1).normal(size=(len(model.rows.y), 1))
+    for thresholds, first in (("flexible", [-1.3, 0.2, 1.4]), ("equidistant", [-1.3, 1.1])):
+        rows = replace(
+            model.rows,
+            N=nominal,
+            structure=threshold_structure(thresholds, model.rows.n_levels),
+        )
+        x = np.concatenate([first, 0.1 * np.arange(len(first)), [0.6, -0.2], [0.8, -0.5]])
+        assert_exact_gradient(Problem(rows, model.terms), x, 1)
 
 
 # ------------------------------------------------------------ integrals by brute force
@@ -177,18 +212,18 @@ def test_gradients_agree_with_central_differences(link, spec, nodes):
 
 def exact_log_likelihood(model, x):
     """One intercept: the integral over every group's effect, by adaptive quadrature."""
-    alpha, beta, sd = x[: model.J.shape[1]], x[model.J.shape[1] : -1], x[-1]
-    ends = np.concatenate([[-np.inf], model.J @ alpha, [np.inf]])
-    eta, total = model.X @ beta + model.offset, 0.0
+    alpha, beta, sd = np.split(x, [3, 5])
+    ends = np.concatenate([[-np.inf], alpha, [np.inf]])
+    eta, total = model.rows.X @ beta + model.rows.offset, 0.0
     for g in range(model.terms[0].n_groups):
         at = model.terms[0].groups == g
 
         def integrand(v, at=at):
             f = eta[at] + sd * v
-            p = model.link.cdf(ends[model.y[at] + 1] - f) - model.link.cdf(
-                ends[model.y[at]] - f
+            p = model.rows.link.cdf(ends[model.rows.y[at] + 1] - f) - model.rows.link.cdf(
+                ends[model.rows.y[at]] - f
             )
-            return np.prod(p ** model.weights[at]) * stats.norm.pdf(v)
+            return np.prod(p ** model.rows.weights[at]) * stats.norm.pdf(v)
 
         total += np.log(integrate.quad(integrand, -9, 9, epsabs=0, epsrel=1e-11, limit=200)[0])
     return total
@@ -201,7 +236,7 @@ def test_many_nodes_give_the_exact_integral(link):
     exact = exact_log_likelihood(model, x)
     errors = []
     for nodes in (1, 10, 40):
-        rows = _Rows.of(model, nodes)
+        rows = _Grouped.of(model.rows, model.terms, nodes)
         errors.append(abs(rows.marginal(x, np.zeros(12)).value - exact))
     # Cauchy noise has integrands that no polynomial follows.
     assert errors[2] < (1e-4 if link == "cauchit" else 1e-9)
@@ -220,12 +255,12 @@ def test_two_dimensional_nodes_give_the_exact_integral():
     exact = 0.0
     for g in range(4):
         at = model.terms[0].groups == g
-        f = (model.X[at] @ x[3:5] + model.offset[at])[:, None]
+        f = (model.rows.X[at] @ x[3:5] + model.rows.offset[at])[:, None]
         f = f + scaled[at] @ L @ np.stack([a, b])
-        y = model.y[at][:, None]
-        p = model.link.cdf(ends[y + 1] - f) - model.link.cdf(ends[y] - f)
-        exact += np.log(np.sum(np.exp(log_prior + model.weights[at] @ np.log(p))))
-    rows = _Rows.of(model, 20)
+        y = model.rows.y[at][:, None]
+        p = model.rows.link.cdf(ends[y + 1] - f) - model.rows.link.cdf(ends[y] - f)
+        exact += np.log(np.sum(np.exp(log_prior + model.rows.weights[at] @ np.log(p))))
+    rows = _Grouped.of(model.rows, model.terms, 20)
     assert rows.marginal(x, np.zeros(8)).value == pytest.approx(exact, abs=1e-7)
 
 
@@ -244,7 +279,7 @@ def test_a_variance_of_zero_is_found_and_is_the_model_without_the_term():
     if kept:
         smaller = fit(problem("logit", y, X, *kept))
         assert found.log_likelihood == pytest.approx(smaller.log_likelihood, abs=1e-9)
-        assert_allclose(found.beta, smaller.beta, atol=1e-6)
+        assert_allclose(found.vector, smaller.vector, atol=1e-6)
     assert np.all(np.isfinite(found.covariance))
     for t, z in enumerate(zero):
         if z:
@@ -254,13 +289,13 @@ def test_a_variance_of_zero_is_found_and_is_the_model_without_the_term():
 
 def test_a_weight_of_two_is_a_row_given_twice():
     model = simulated("simulated-crossed")
-    twice = np.repeat(np.arange(len(model.y)), 1 + (np.arange(len(model.y)) % 3 == 0))
-    weighted = fit(problem("logit", model.y, model.X, *model.terms,
-                           weights=1.0 + (np.arange(len(model.y)) % 3 == 0)))  # fmt: skip
+    twice = np.repeat(np.arange(len(model.rows.y)), 1 + (np.arange(len(model.rows.y)) % 3 == 0))
+    weighted = fit(problem("logit", model.rows.y, model.rows.X, *model.terms,
+                           weights=1.0 + (np.arange(len(model.rows.y)) % 3 == 0)))  # fmt: skip
     terms = [Term(t.groups[twice], t.design[twice], t.n_groups) for t in model.terms]
-    repeated = fit(problem("logit", model.y[twice], model.X[twice], *terms))
+    repeated = fit(problem("logit", model.rows.y[twice], model.rows.X[twice], *terms))
     assert weighted.log_likelihood == pytest.approx(repeated.log_likelihood, abs=1e-9)
-    assert_allclose(weighted.beta, repeated.beta, atol=1e-8)
+    assert_allclose(weighted.vector, repeated.vector, atol=1e-8)
     assert_allclose(weighted.covariance, repeated.covariance, rtol=1e-5, atol=1e-9)
 
 
@@ -268,7 +303,7 @@ def test_units_of_a_slope_do_not_matter():
     model = simulated("simulated-slope")
     t = model.terms[0]
     large = Term(t.groups, t.design * [1.0, 1e4], t.n_groups)
-    a, b = fit(model), fit(problem("logit", model.y, model.X, large))
+    a, b = fit(model), fit(problem("logit", model.rows.y, model.rows.X, large))
     assert a.log_likelihood == pytest.approx(b.log_likelihood, abs=1e-9)
     assert_allclose(a.factors[0], b.factors[0] * [[1.0], [1e4]], atol=1e-8)
     scale = np.r_[np.ones(6), 1e4, 1.0]
@@ -283,10 +318,10 @@ def test_moments_are_those_of_the_whole_covariance():
     sd = [L[0, 0] for L in found.factors]
     A = Z * np.repeat(sd, [9, 10])
     b = np.concatenate([m[:, 0] for m in found.modes])
-    eta = model.X @ found.beta + Z @ b
-    ends = np.concatenate([[-np.inf], found.alpha, [np.inf]])
-    u, lo = ends[model.y + 1] - eta, ends[model.y] - eta
-    W = model.link.pdf(u) + model.link.pdf(lo)  # of the logistic noise
+    eta = model.rows.X @ found.vector[3:] + Z @ b
+    ends = np.concatenate([[-np.inf], found.vector[:3], [np.inf]])
+    u, lo = ends[model.rows.y + 1] - eta, ends[model.rows.y] - eta
+    W = model.rows.link.pdf(u) + model.rows.link.pdf(lo)  # of the logistic noise
     M = np.eye(19) + A.T @ (W[:, None] * A)
     # A judge and an item that never met, ones that did, and one of them new.
     groups = [np.array([0, 3, -1, 2, -1]), np.array([6, 0, 4, -1, -1])]

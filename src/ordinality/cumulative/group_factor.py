@@ -12,6 +12,7 @@ Bates & DebRoy (2004), *Linear mixed models and penalized least squares*.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,7 +66,7 @@ class Layout:
     n_rest: int
 
     @classmethod
-    def of(cls, terms: list[Term]) -> Layout:
+    def of(cls, terms: Sequence[Term]) -> Layout:
         """The layout that eliminates the largest term."""
         largest = max(range(len(terms)), key=lambda t: terms[t].size)
         names = (largest, *(t for t in range(len(terms)) if t != largest))

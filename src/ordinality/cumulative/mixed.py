@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,12 +37,13 @@ from .links import (
     OM_U,
     R_L,
     R_U,
-    Link,
     interval_point,
     interval_terms,
 )
+from .newton import Maximum
+from .rows import Rows
 
-__all__ = ["MixedFit", "MixedProblem", "fit_mixed"]
+__all__ = ["MixedFit", "fit_mixed"]
 
 # A standard deviation below this, in units of the noise for a design column of root mean square
 # one, is reported as zero: the log-likelihood is even in it, and so within some 1e-6 times its
@@ -53,35 +55,15 @@ _STEP = 1e-4  # of differences of the gradient, in standard errors: truncation a
 
 
 @dataclass(frozen=True, eq=False)
-class MixedProblem:
-    """A cumulative link model with random effects, and the rows to fit it to."""
-
-    link: Link
-    y: np.ndarray  # (n,), ranks 0..K-1
-    X: Any  # (n, d), dense or sparse
-    terms: tuple[Term, ...]
-    J: np.ndarray  # (K-1, a): thresholds are J @ alpha
-    weights: np.ndarray  # (n,)
-    offset: np.ndarray  # (n,)
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Lengths of alpha, of beta, and of the triangle of every term."""
-        triangles = (t.width * (t.width + 1) // 2 for t in self.terms)
-        return (self.J.shape[1], self.X.shape[1], *triangles)
-
-
-@dataclass(frozen=True, eq=False)
 class MixedFit:
     """Maximum of the marginal likelihood.
 
-    Parameters are alpha, beta and, for every term, the lower triangle of L by rows, with the
-    logarithm of its diagonal. `covariance` is in this order; its rows are zero for parameters
-    that are fixed because a variance is zero.
+    Parameters are the vector of the fixed effects, as `Rows` has it, and then, for every term,
+    the lower triangle of L by rows, with the logarithm of its diagonal. `covariance` is in this
+    order; its rows are zero for parameters that are fixed because a variance is zero.
     """
 
-    alpha: np.ndarray
-    beta: np.ndarray
+    vector: np.ndarray
     factors: tuple[np.ndarray, ...]  # L of each term, (r, r)
     log_likelihood: float
     covariance: np.ndarray
@@ -100,31 +82,31 @@ class MixedFit:
 
 
 def fit_mixed(
-    problem: MixedProblem,
-    start: np.ndarray,
-    information: np.ndarray,
+    rows: Rows,
+    terms: Sequence[Term],
+    start: Maximum,
     *,
     nodes: int = 1,
     max_iter: int = 200,
 ) -> MixedFit:
-    """Maximise the marginal likelihood, starting where there are no random effects.
+    """Maximise the marginal likelihood, starting from the fit without random effects.
 
-    `start` is (alpha, beta) of the model without them, `information` its observed information.
-    More than one node takes a single term.
+    Terms have the order of `rows`, which have no scale columns. More than one node takes a
+    single term.
     """
-    rows = _Rows.of(problem, nodes)
-    triangles = [_START * np.eye(t.width) for t in problem.terms]
-    x = np.concatenate([start, *(L[np.tril_indices(len(L))] for L in triangles)])
-    sizes = problem.sizes[2:]
+    grouped = _Grouped.of(rows, tuple(terms), nodes)
+    triangles = [_START * np.eye(t.width) for t in terms]
+    x = np.concatenate([start.vector, *(L[np.tril_indices(len(L))] for L in triangles)])
     # G groups seen without noise would give an information of 2 G for the log deviation.
-    guess = [np.full(s, float(t.n_groups)) for s, t in zip(sizes, problem.terms, strict=True)]
-    curvature = linalg.block_diag(information, np.diag(np.concatenate(guess)))
-    found = _maximise(rows, x, curvature, np.full(len(x), True), max_iter)
-    free = ~rows.zeros(found.x)
+    guess = [np.full(t.width * (t.width + 1) // 2, float(t.n_groups)) for t in terms]
+    curvature = linalg.block_diag(start.evaluation.information, np.diag(np.concatenate(guess)))
+    found = _maximise(grouped, x, curvature, np.full(len(x), True), max_iter)
+    free = ~grouped.zeros(found.x)
     if not np.all(free):  # hold these at zero and fit the others again
-        again = _maximise(rows, np.where(free, found.x, 0.0), found.curvature, free, max_iter)
+        x = np.where(free, found.x, 0.0)
+        again = _maximise(grouped, x, found.curvature, free, max_iter)
         found = replace(again, n_iter=found.n_iter + again.n_iter)
-    return rows.fitted(found, free)
+    return grouped.fitted(found, free)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,14 +114,23 @@ class _Mode:
     """Maximum of the integrand over v: terms of the rows there (7, n), and the factor of M."""
 
     v: np.ndarray
-    A: np.ndarray
     terms: np.ndarray
     factor: GroupFactor
 
 
 @dataclass(frozen=True, eq=False)
+class _Integrand:
+    """Interval and latent value of every row, the latter without its effects, and A."""
+
+    upper: np.ndarray  # (n,)
+    lower: np.ndarray  # (n,)
+    fixed: np.ndarray  # (n,)
+    A: np.ndarray  # (n, sum of widths)
+
+
+@dataclass(frozen=True, eq=False)
 class _Marginal:
-    """Log-likelihood at x = (alpha, beta, triangles of L), its gradient, and the mode."""
+    """Log-likelihood at x = (fixed effects, triangles of L), its gradient, and the mode."""
 
     value: float
     gradient: np.ndarray
@@ -147,85 +138,93 @@ class _Marginal:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
-    """The problem with rows in the order of its layout and designs of root mean square one."""
+class _Grouped:
+    """Rows in the order of the layout, with designs of root mean square one."""
 
-    problem: MixedProblem
+    rows: Rows  # not sorted by level here, so without blocks
+    terms: tuple[Term, ...]
     layout: Layout
+    M: np.ndarray  # (n, 1 + p): ones and the nominal columns
     Z: np.ndarray  # (n, sum of widths), columns as in `layout.own`
     scales: tuple[np.ndarray, ...]  # (r,) of each term: root mean squares of its design
     nodes: np.ndarray  # (N, r) of the quadrature; none for Laplace's method
     log_weights: np.ndarray  # (N,)
 
     @classmethod
-    def of(cls, problem: MixedProblem, nodes: int) -> _Rows:
-        layout = Layout.of(list(problem.terms))
-        order = layout.order
-        scales = tuple(np.sqrt(np.mean(t.design**2, axis=0)) for t in problem.terms)
-        Z = np.hstack([problem.terms[t].design[order] / scales[t] for t in layout.terms])
-        ordered = replace(
-            problem,
-            y=problem.y[order],
-            X=problem.X[order],
-            weights=problem.weights[order],
-            offset=problem.offset[order],
-        )
-        return cls(ordered, layout, Z, scales, *_hermite_grid(nodes, layout.width))
+    def of(cls, rows: Rows, terms: tuple[Term, ...], nodes: int) -> _Grouped:
+        layout = Layout.of(terms)
+        ordered = rows.take(layout.order)
+        M = np.column_stack([np.ones(len(rows.y)), ordered.N])
+        scales = tuple(np.sqrt(np.mean(t.design**2, axis=0)) for t in terms)
+        Z = np.hstack([terms[t].design[layout.order] / scales[t] for t in layout.terms])
+        return cls(ordered, terms, layout, M, Z, scales, *_hermite_grid(nodes, layout.width))
 
-    def split(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-        """Alpha, beta, and L of each term."""
-        alpha, beta, *triangles = np.split(x, np.cumsum(self.problem.sizes)[:-1])
-        factors = []
-        for term, triangle in zip(self.problem.terms, triangles, strict=True):
-            L = np.zeros((term.width, term.width))
-            L[np.tril_indices(term.width)] = triangle
-            factors.append(L)
-        return alpha, beta, factors
+    @property
+    def n_fixed(self) -> int:
+        return sum(self.rows.sizes)
+
+    def factors(self, x: np.ndarray) -> list[np.ndarray]:
+        """L of each term, for designs of root mean square one."""
+        found, at = [], self.n_fixed
+        for term in self.terms:
+            L, places = np.zeros((term.width, term.width)), np.tril_indices(term.width)
+            L[places] = x[at : at + len(places[0])]
+            found.append(L)
+            at += len(places[0])
+        return found
 
     def spans(self) -> list[tuple[int, slice]]:
         """Each term, in the order of the layout, with its columns of `Z`."""
-        ends = np.cumsum([0, *(self.problem.terms[t].width for t in self.layout.terms)])
+        ends = np.cumsum([0, *(self.terms[t].width for t in self.layout.terms)])
         return [(t, slice(ends[i], ends[i + 1])) for i, t in enumerate(self.layout.terms)]
+
+    def integrand(self, x: np.ndarray) -> _Integrand:
+        """What the integral is taken of, at some parameters."""
+        p, y, last = self.rows.parts(x[: self.n_fixed]), self.rows.y, self.rows.n_levels - 1
+        theta = p.A @ self.rows.structure.J.T  # (1 + p, K - 1)
+        upper = np.einsum("im,mi->i", self.M, theta[:, np.minimum(y, last - 1)])
+        lower = np.einsum("im,mi->i", self.M, theta[:, np.maximum(y - 1, 0)])
+        factors = self.factors(x)
+        return _Integrand(
+            upper=np.where(y < last, upper, np.inf),
+            lower=np.where(y > 0, lower, -np.inf),
+            fixed=self.rows.offset + self.rows.X @ p.beta,
+            A=np.hstack([self.Z[:, at] @ factors[t] for t, at in self.spans()]),
+        )
 
     def marginal(self, x: np.ndarray, v: np.ndarray) -> _Marginal | None:
         """Log-likelihood and gradient; None where thresholds cross or the mode is lost."""
-        problem, (alpha, beta, factors) = self.problem, self.split(x)
-        ends = np.concatenate([[-np.inf], problem.J @ alpha, [np.inf]])
-        if not np.all(np.diff(ends) > 0):
-            return None
-        fixed = problem.offset + problem.X @ beta
-        A = np.hstack([self.Z[:, at] @ factors[t] for t, at in self.spans()])
-        mode = self._mode(ends, fixed, A, v)
+        at = self.integrand(x)
+        mode = self._mode(at, v) if np.all(at.upper > at.lower) else None
         if mode is None:
             return None
-        value, d_eta, d_upper, d_lower, d_A = self._value(ends, fixed, mode)
-        d_thresholds = np.bincount(problem.y, d_upper, len(ends))[: len(ends) - 2]
-        d_thresholds += np.bincount(problem.y, d_lower, len(ends))[1 : len(ends) - 1]
+        value, d_eta, d_upper, d_lower, d_A = self._value(at, mode)
+        y, K = self.rows.y, self.rows.n_levels
+        d_theta = [
+            np.bincount(y, d_upper * m, K)[:-1] + np.bincount(y, d_lower * m, K)[1:]
+            for m in self.M.T
+        ]
         triangles = {}
-        for t, at in self.spans():
-            triangles[t] = (self.Z[:, at].T @ d_A[:, at])[np.tril_indices(at.stop - at.start)]
-        ordered = (triangles[t] for t in range(len(factors)))
-        gradient = [d_thresholds @ problem.J, problem.X.T @ d_eta, *ordered]
-        return _Marginal(value, np.concatenate(gradient), mode.v)
+        for t, columns in self.spans():
+            d_L = self.Z[:, columns].T @ d_A[:, columns]
+            triangles[t] = d_L[np.tril_indices(len(d_L))]
+        ordered = (triangles[t] for t in range(len(self.terms)))
+        d_fixed = (np.ravel(d_theta @ self.rows.structure.J), self.rows.X.T @ d_eta)
+        return _Marginal(value, np.concatenate([*d_fixed, *ordered]), mode.v)
 
-    def _terms(self, ends: np.ndarray, latent: np.ndarray, third: bool = False) -> np.ndarray:
-        """Weighted terms of the rows, (5 or 7, n)."""
-        y = self.problem.y
-        upper, lower = ends[y + 1], ends[y]
-        terms = interval_terms(
-            self.problem.link, upper - latent, lower - latent, upper - lower, third=third
-        )
-        return terms * self.problem.weights
+    def _terms(self, at: _Integrand, v: np.ndarray) -> np.ndarray:
+        """Weighted terms of the rows, (7, n)."""
+        latent = at.fixed + self.layout.gather(at.A, v)
+        ends = (at.upper - latent, at.lower - latent, at.upper - at.lower)
+        return interval_terms(self.rows.link, *ends, third=True) * self.rows.weights
 
-    def _mode(
-        self, ends: np.ndarray, fixed: np.ndarray, A: np.ndarray, v: np.ndarray
-    ) -> _Mode | None:
+    def _mode(self, at: _Integrand, v: np.ndarray) -> _Mode | None:
         """Newton's method with halved steps, from `v`."""
-        layout, last = self.layout, math.inf
-        terms = self._terms(ends, fixed + layout.gather(A, v), third=True)
+        layout, A, last = self.layout, at.A, math.inf
+        terms = self._terms(at, v)
         height = terms[LOG_P].sum() - 0.5 * v @ v
         if not math.isfinite(height):
-            return None if not np.any(v) else self._mode(ends, fixed, A, np.zeros_like(v))
+            return None if not np.any(v) else self._mode(at, np.zeros_like(v))
         for _ in range(100):
             W = terms[OM_U] + terms[OM_L]
             factor = exact = GroupFactor.of(layout, A, W)
@@ -238,10 +237,10 @@ class _Rows:
             # Newton doubles the digits, so 1e-20 costs no more than 1e-12; below that a gain
             # that has stopped shrinking is rounding.
             if gain < 1e-20 or (gain < 1e-12 and gain > 0.25 * last):
-                return _Mode(v, A, terms, exact) if exact is not None else None
+                return _Mode(v, terms, exact) if exact is not None else None
             last, t = gain, 1.0
             while t > 1e-9:
-                trial = self._terms(ends, fixed + layout.gather(A, v + t * step), third=True)
+                trial = self._terms(at, v + t * step)
                 new = trial[LOG_P].sum() - 0.5 * np.sum((v + t * step) ** 2)
                 if new >= height + 1e-4 * t * gain or (gain < 1e-8 and math.isfinite(new)):
                     break
@@ -251,15 +250,15 @@ class _Rows:
             v, terms, height = v + t * step, trial, new
         return None
 
-    def _value(self, ends: np.ndarray, fixed: np.ndarray, mode: _Mode) -> tuple[Any, ...]:
+    def _value(self, at: _Integrand, mode: _Mode) -> tuple[Any, ...]:
         """Log-likelihood, and its whole derivatives in eta, in both ends and in A."""
-        layout, A, v, terms = self.layout, mode.A, mode.v, mode.terms
+        layout, A, v, terms = self.layout, at.A, mode.v, mode.terms
         g, W = terms[R_L] - terms[R_U], terms[OM_U] + terms[OM_L]
         log_p, mean_g, mean_up, mean_low = terms[LOG_P].sum(), g, terms[R_U], terms[R_L]
         mean_gv, slope = g[:, None] * v[layout.own], np.zeros_like(v)
         if len(self.nodes):
             log_p, mean_g, mean_up, mean_low, mean_gv, slope, blocks = self._quadrature(
-                ends, fixed, mode
+                at, mode
             )
             own = np.einsum("iab,ib->ia", blocks[layout.own[:, 0] // layout.width], A)
         else:
@@ -281,7 +280,7 @@ class _Rows:
             - W[:, None] * own,
         )
 
-    def _quadrature(self, ends: np.ndarray, fixed: np.ndarray, mode: _Mode) -> tuple[Any, ...]:
+    def _quadrature(self, at: _Integrand, mode: _Mode) -> tuple[Any, ...]:
         """Averages over the nodes of every group; what follows from moving and scaling them.
 
         Nodes are v + sqrt(2) R^-T x with M = R R' in each group. Moving v changes the log
@@ -291,13 +290,13 @@ class _Rows:
         r = self.layout.width
         lower = np.linalg.cholesky(mode.factor.blocks[:, ::-1, ::-1])
         upper = np.ascontiguousarray(lower[:, ::-1, ::-1])  # R^-T: its square is M^-1
-        n, y = len(fixed), self.problem.y
+        n = len(at.fixed)
         means, gv = np.empty((3, n)), np.empty((n, r))
         slope, moved = np.empty(mode.v.size), np.empty((mode.v.size // r, r, r))
         longest = int(np.max(np.diff(self.layout.start)))
         log_p = _average_nodes(
-            *(self.problem.link.code, self.layout.start, ends[y], ends[y + 1], fixed),
-            *(self.problem.weights, mode.A, mode.v.reshape(-1, r), upper),
+            *(self.rows.link.code, self.layout.start, at.lower, at.upper, at.fixed),
+            *(self.rows.weights, at.A, mode.v.reshape(-1, r), upper),
             *(self.nodes, self.log_weights, np.empty((2, len(self.nodes), longest))),
             *(means, gv, slope.reshape(-1, r), moved),
         )
@@ -305,9 +304,8 @@ class _Rows:
 
     def zeros(self, x: np.ndarray) -> np.ndarray:
         """Which parameters belong to a column of L whose diagonal is zero."""
-        _, _, factors = self.split(x)
-        marks = [np.full(len(x) - sum(self.problem.sizes[2:]), False)]
-        for L in factors:
+        marks = [np.full(self.n_fixed, False)]
+        for L in self.factors(x):
             column = np.tile(np.abs(np.diag(L)) < _ZERO, (len(L), 1))
             marks.append(column[np.tril_indices(len(L))])
         return np.concatenate(marks)
@@ -315,8 +313,8 @@ class _Rows:
     def fitted(self, found: _Optimum, free: np.ndarray) -> MixedFit:
         """The answer in the units of the designs, with positive diagonals of L."""
         x, J, v = found.x.copy(), np.ones(len(found.x)), found.v.copy()
-        at = sum(self.problem.sizes[:2])
-        for t, L in enumerate(self.split(x)[2]):
+        at = self.n_fixed
+        for t, L in enumerate(self.factors(x)):
             diagonal = np.where(np.diag(L) == 0.0, 1.0, np.diag(L))
             signs, places = np.sign(diagonal), np.tril_indices(len(L))
             triangle = slice(at, at + len(places[0]))
@@ -336,26 +334,21 @@ class _Rows:
         self, found: _Optimum, x: np.ndarray, v: np.ndarray, covariance: np.ndarray
     ) -> MixedFit:
         """Effects at the answer, and everything in one value."""
-        layout, (alpha, beta, scaled) = self.layout, self.split(x)
-        factors = [L / scale[:, None] for L, scale in zip(scaled, self.scales, strict=True)]
-        ends = np.concatenate([[-np.inf], self.problem.J @ alpha, [np.inf]])
-        fixed = self.problem.offset + self.problem.X @ beta
-        A = np.hstack([self.Z[:, at] @ scaled[t] for t, at in self.spans()])
-        mode = self._mode(ends, fixed, A, v)
+        layout, at = self.layout, self.integrand(x)
+        scaled = zip(self.factors(x), self.scales, strict=True)
+        factors = [L / scale[:, None] for L, scale in scaled]
+        mode = self._mode(at, v)
         assert mode is not None  # it was found on the way
-        _, blocks, inverse = mode.factor.selected_inverse(A)
+        _, blocks, inverse = mode.factor.selected_inverse(at.A)
         modes, covariances = {}, {}
-        for at, t in enumerate(layout.terms):
-            L, own = (
-                factors[t],
-                np.arange(*layout.first[at : at + 2]).reshape(-1, len(factors[t])),
-            )
+        for i, t in enumerate(layout.terms):
+            L = factors[t]
+            own = np.arange(*layout.first[i : i + 2]).reshape(-1, len(L))
             rest = own - layout.first[1]
-            within = inverse[rest[:, :, None], rest[:, None, :]] if at else blocks
+            within = inverse[rest[:, :, None], rest[:, None, :]] if i else blocks
             modes[t], covariances[t] = mode.v[own] @ L.T, L @ within @ L.T
         return MixedFit(
-            alpha=alpha,
-            beta=beta,
+            vector=x[: self.n_fixed],
             factors=tuple(factors),
             log_likelihood=found.value,
             covariance=covariance,
@@ -399,16 +392,16 @@ class _Optimum:
 
 
 def _maximise(
-    rows: _Rows, x: np.ndarray, curvature: np.ndarray, free: np.ndarray, max_iter: int
+    grouped: _Grouped, x: np.ndarray, curvature: np.ndarray, free: np.ndarray, max_iter: int
 ) -> _Optimum:
     """BFGS, then Newton steps with differences of the exact gradient."""
-    at = rows.marginal(x, np.zeros(rows.layout.first[-1]))
+    at = grouped.marginal(x, np.zeros(grouped.layout.first[-1]))
     if at is None:
         raise ValueError(
             "the likelihood with random effects cannot be computed at the estimates without "
             "them; rescale the columns of the slopes, or leave a term out."
         )
-    B, n_random = curvature[np.ix_(free, free)], sum(rows.problem.sizes[2:])
+    B = curvature[np.ix_(free, free)]
     n_iter = 0
     while n_iter < max_iter:
         step = np.zeros(len(x))
@@ -417,8 +410,8 @@ def _maximise(
         if gain < 1e-12:  # a millionth of a standard error, as the second derivatives need
             break
         # A deviation that moves by more than the noise leaves where the model of it is good.
-        t = min(1.0, 1.0 / max(np.max(np.abs(step[-n_random:])), 1e-300))
-        while (new := rows.marginal(x + t * step, at.v)) is None or (
+        t = min(1.0, 1.0 / max(np.max(np.abs(step[grouped.n_fixed :])), 1e-300))
+        while (new := grouped.marginal(x + t * step, at.v)) is None or (
             new.value < at.value + 1e-4 * t * gain - _ROUNDING * abs(at.value)
         ):
             t *= 0.5
@@ -428,7 +421,7 @@ def _maximise(
             break
         B = _secant_update(B, t * step[free], (at.gradient - new.gradient)[free])
         x, at, n_iter = x + t * step, new, n_iter + 1
-    return _polished(rows, x, at, B, free, n_iter)
+    return _polished(grouped, x, at, B, free, n_iter)
 
 
 def _secant_update(B: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -443,12 +436,17 @@ def _secant_update(B: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _polished(
-    rows: _Rows, x: np.ndarray, at: _Marginal, B: np.ndarray, free: np.ndarray, n_iter: int
+    grouped: _Grouped,
+    x: np.ndarray,
+    at: _Marginal,
+    B: np.ndarray,
+    free: np.ndarray,
+    n_iter: int,
 ) -> _Optimum:
     """Newton steps until they gain nothing; second derivatives where they ended."""
     gain = math.inf
     for _ in range(5):
-        H = _second_differences(rows, x, at, B, free)
+        H = _second_differences(grouped, x, at, B, free)
         if np.linalg.eigvalsh(H)[0] <= 0.0:  # no maximum was reached; B is what is known
             gain = math.inf
             break
@@ -457,7 +455,7 @@ def _polished(
             step = np.zeros(len(x))
             step[free] = linalg.solve(B, at.gradient[free], assume_a="pos")
             gain = float(at.gradient @ step)
-            new = rows.marginal(x + step, at.v) if gain > 1e-18 else None
+            new = grouped.marginal(x + step, at.v) if gain > 1e-18 else None
             if new is None or new.value < at.value - _ROUNDING * abs(at.value):
                 break
             x, at, moved, n_iter = x + step, new, moved + math.sqrt(gain), n_iter + 1
@@ -469,7 +467,7 @@ def _polished(
 
 
 def _second_differences(
-    rows: _Rows, x: np.ndarray, at: _Marginal, B: np.ndarray, free: np.ndarray
+    grouped: _Grouped, x: np.ndarray, at: _Marginal, B: np.ndarray, free: np.ndarray
 ) -> np.ndarray:
     """Minus the second derivatives, by differences of the gradient along the axes of B."""
     R = linalg.cholesky(B, lower=True)
@@ -478,7 +476,7 @@ def _second_differences(
     for j in range(len(R)):
         step = np.zeros(len(x))
         step[free] = _STEP * axes[:, j]
-        above, below = rows.marginal(x + step, at.v), rows.marginal(x - step, at.v)
+        above, below = grouped.marginal(x + step, at.v), grouped.marginal(x - step, at.v)
         if above is None or below is None:
             return np.zeros_like(B)
         H[:, j] = (below.gradient - above.gradient)[free] / (2.0 * _STEP)
