@@ -49,6 +49,7 @@ __all__ = ["MixedFit", "fit_mixed"]
 # one, is reported as zero: the log-likelihood is even in it, and so within some 1e-6 times its
 # curvature of the value at zero.
 _ZERO = 1e-3
+_INFINITE = 50.0  # one above this, in the same units, has no maximum: exp(50) to one are the odds
 _START = math.exp(-0.5)  # of all standard deviations, in the same units
 _ROUNDING = 1e-13  # of a sum of up to millions of log-probabilities, relative
 _STEP = 1e-4  # of differences of the gradient, in standard errors: truncation and rounding 1e-8
@@ -155,7 +156,8 @@ class _Grouped:
         layout = Layout.of(terms)
         ordered = rows.take(layout.order)
         M = np.column_stack([np.ones(len(rows.y)), ordered.N])
-        scales = tuple(np.sqrt(np.mean(t.design**2, axis=0)) for t in terms)
+        squares = (np.mean(t.design**2, axis=0) for t in terms)
+        scales = tuple(np.sqrt(np.where(square > 0, square, 1.0)) for square in squares)
         Z = np.hstack([terms[t].design[layout.order] / scales[t] for t in layout.terms])
         return cls(ordered, terms, layout, M, Z, scales, *_hermite_grid(nodes, layout.width))
 
@@ -327,7 +329,9 @@ class _Grouped:
             v[own] = (v[own].reshape(-1, len(L)) * signs).ravel()
             at = triangle.stop
         covariance = np.zeros((len(x), len(x)))
-        covariance[np.ix_(free, free)] = linalg.inv(found.curvature[np.ix_(free, free)])
+        covariance[np.ix_(free, free)] = linalg.cho_solve(
+            (_root(found.curvature[np.ix_(free, free)]), True), np.eye(np.count_nonzero(free))
+        )
         return self._answer(found, x, v, covariance * np.outer(J, J))
 
     def _answer(
@@ -405,9 +409,10 @@ def _maximise(
     n_iter = 0
     while n_iter < max_iter:
         step = np.zeros(len(x))
-        step[free] = linalg.solve(B, at.gradient[free], assume_a="pos")
+        step[free] = linalg.cho_solve((_root(B), True), at.gradient[free])
         gain = at.gradient @ step
-        if gain < 1e-12:  # a millionth of a standard error, as the second derivatives need
+        largest = np.max(np.abs(x[grouped.n_fixed :]))
+        if gain < 1e-12 or largest > _INFINITE:  # a millionth of a standard error, as the second derivatives need
             break
         # A deviation that moves by more than the noise leaves where the model of it is good.
         t = min(1.0, 1.0 / max(np.max(np.abs(step[grouped.n_fixed :])), 1e-300))
@@ -422,6 +427,18 @@ def _maximise(
         B = _secant_update(B, t * step[free], (at.gradient - new.gradient)[free])
         x, at, n_iter = x + t * step, new, n_iter + 1
     return _polished(grouped, x, at, B, free, n_iter)
+
+
+def _root(B: np.ndarray) -> np.ndarray:
+    """Lower Cholesky factor; rounding is undone by multiples of the diagonal."""
+    unit, damping = np.sqrt(np.diagonal(B)), 0.0
+    scaled = B / np.outer(unit, unit)
+    while True:
+        try:
+            R = linalg.cholesky(scaled + damping * np.eye(len(B)), lower=True)
+            return unit[:, None] * R
+        except linalg.LinAlgError:
+            damping = max(10.0 * damping, 1e-15)
 
 
 def _secant_update(B: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -453,7 +470,7 @@ def _polished(
         B, moved = H, 0.0
         for _ in range(5):
             step = np.zeros(len(x))
-            step[free] = linalg.solve(B, at.gradient[free], assume_a="pos")
+            step[free] = linalg.cho_solve((_root(B), True), at.gradient[free])
             gain = float(at.gradient @ step)
             new = grouped.marginal(x + step, at.v) if gain > 1e-18 else None
             if new is None or new.value < at.value - _ROUNDING * abs(at.value):
@@ -470,7 +487,7 @@ def _second_differences(
     grouped: _Grouped, x: np.ndarray, at: _Marginal, B: np.ndarray, free: np.ndarray
 ) -> np.ndarray:
     """Minus the second derivatives, by differences of the gradient along the axes of B."""
-    R = linalg.cholesky(B, lower=True)
+    R = _root(B)
     axes = linalg.solve_triangular(R, np.eye(len(R)), lower=True, trans="T")
     H = np.empty_like(B)
     for j in range(len(R)):
