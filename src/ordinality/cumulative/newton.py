@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse.linalg import LinearOperator, cg
 
-from .rows import Evaluation, Rows
+from .rows import Evaluation, RowEvaluation, Rows
 
 __all__ = ["Maximum", "maximise", "start_vector"]
 
@@ -32,7 +34,7 @@ class Maximum:
     """Where the search ended."""
 
     vector: np.ndarray
-    evaluation: Evaluation  # without the penalty
+    evaluation: Any  # without the penalty: Evaluation, or RowEvaluation if it had many columns
     n_iter: int
     decrement: float  # expected gain of the last step, twice
     converged: bool
@@ -63,27 +65,37 @@ def maximise(
     tol: float = 1e-10,
     max_iter: int = 100,
     constraint: np.ndarray | None = None,
+    pairs: bool = True,
     tell: Progress | None = None,
 ) -> Maximum:
     """Maximise the log-likelihood less ``ridge @ vector**2 / 2``.
 
     The search ends with the first step whose decrement is below `tol`. With a `constraint` a,
-    ``a @ vector`` keeps its value at the start.
+    ``a @ vector`` keeps its value at the start. Without products of `pairs` of columns, steps
+    are found by conjugate gradients.
     """
     if start is None and len(rows.y) > 2 * _SUBSET:
-        start = _subset_start(rows, ridge, tol, max_iter)
+        start = _subset_start(rows, ridge, tol, max_iter) if pairs else None
     vector = start_vector(rows) if start is None else start
-    now = rows.evaluate(vector)
+    evaluate = rows.evaluate if pairs else rows.evaluate_rows
+    now: Any = evaluate(vector)
     if now is None:
-        raise ValueError("the log-likelihood is not finite where the search starts.")
+        raise ValueError(
+            "the log-likelihood is not finite where the search starts; look for an offset or "
+            "columns of enormous size."
+        )
     penalty = np.zeros(len(vector)) if ridge is None else ridge
     decrement, converged, singular, n_iter = np.inf, False, False, 0
     while n_iter < max_iter and not converged:
         n_iter += 1
         slope = now.gradient - penalty * vector
-        step, singular = _newton_step(now.information + np.diag(penalty), slope, constraint)
+        if pairs:
+            information = now.information + np.diag(penalty)
+            step, singular = _newton_step(information, slope, constraint)
+        else:
+            step = _cg_step(rows, now, penalty, slope, min(0.1, decrement**0.25))
         decrement = float(slope @ step)
-        found = _line_search(rows, penalty, vector, now, step, decrement)
+        found = _line_search(evaluate, penalty, vector, now, step, decrement)
         if found is None:
             # No gain is left above rounding; a slope that is left says that something is wrong.
             converged = decrement < max(tol, 1e-6)
@@ -141,22 +153,47 @@ def _factor(information: np.ndarray) -> tuple[tuple[np.ndarray, bool], bool]:
         return (lower / scale[:, None], flag), damping > 0
 
 
+def _cg_step(
+    rows: Rows, now: RowEvaluation, penalty: np.ndarray, slope: np.ndarray, accuracy: float
+) -> np.ndarray:
+    """Solve for the step by conjugate gradients, to a relative accuracy."""
+    t, X = len(now.T), rows.X
+    curvature = now.diagonal + penalty[t:]
+    curvature = np.where(curvature > 0, curvature, 1.0)  # a column that no row has
+    factor = cho_factor(now.T)
+
+    def product(p: np.ndarray) -> np.ndarray:
+        head, tail = p[:t], p[t:]
+        below = now.TX.T @ head + X.T @ (now.a * (X @ tail)) + penalty[t:] * tail
+        return np.concatenate([now.T @ head + now.TX @ tail, below])
+
+    def near_inverse(p: np.ndarray) -> np.ndarray:
+        return np.concatenate([cho_solve(factor, p[:t]), p[t:] / curvature])
+
+    shape = (len(slope), len(slope))
+    step, _ = cg(
+        LinearOperator(shape, product), slope, rtol=accuracy, maxiter=500,
+        M=LinearOperator(shape, near_inverse),
+    )  # fmt: skip
+    return np.asarray(step)
+
+
 def _line_search(
-    rows: Rows,
+    evaluate: Callable[[np.ndarray], Any],
     penalty: np.ndarray,
     vector: np.ndarray,
-    now: Evaluation,
+    now: Any,
     step: np.ndarray,
     decrement: float,
-) -> tuple[np.ndarray, Evaluation] | None:
+) -> tuple[np.ndarray, Any] | None:
     """Halve the step until the objective gains enough; None if it never does."""
     before = now.value - 0.5 * penalty @ vector**2
-    # Sums of n terms round to about sqrt(n) eps of their size.
-    slack = 4 * _EPS * abs(before) * np.sqrt(len(rows.y))
+    # Sums by blocks round to some dozens of eps of their size.
+    slack = 64 * _EPS * abs(before)
     t = 1.0
     for _ in range(_HALVINGS):
         ahead = vector + t * step
-        found = rows.evaluate(ahead)
+        found = evaluate(ahead)
         if found is not None:
             after = found.value - 0.5 * penalty @ ahead**2
             if after >= before + 1e-4 * t * decrement - slack:

@@ -18,7 +18,7 @@ import numpy as np
 from .links import LOG_P, OM_L, OM_U, R_L, R_U, Link, interval_terms
 from .structures import Structure
 
-__all__ = ["Evaluation", "Parameters", "Rows"]
+__all__ = ["Evaluation", "Parameters", "RowEvaluation", "Rows"]
 
 _BLOCK = 1 << 18  # numbers of X in a block: 2 MB, which stays in the cache between two uses
 
@@ -44,6 +44,18 @@ class Evaluation:
     value: float
     gradient: np.ndarray
     information: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class RowEvaluation:
+    """The same without the products of all pairs of location columns; no scale effects."""
+
+    value: float
+    gradient: np.ndarray
+    T: np.ndarray  # information of the thresholds and nominal effects, (t, t)
+    TX: np.ndarray  # of these and the location columns, (t, d)
+    a: np.ndarray  # (n,): that of the location columns is X' diag(a) X
+    diagonal: np.ndarray  # (d,), of that
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +109,8 @@ class Rows:
         """The rows by level and in pieces."""
         n, d = self.X.shape
         step = max(256, _BLOCK // max(d, 8))
+        if hasattr(self.X, "toarray"):
+            step = max(step, _BLOCK * n // max(self.X.nnz, 1))
         cuts = np.searchsorted(self.y, np.arange(self.n_levels + 1))
         M = np.column_stack([np.ones(n), self.N])
         found = []
@@ -135,14 +149,25 @@ class Rows:
 
     def evaluate(self, vector: np.ndarray) -> Evaluation | None:
         """Value, gradient and information; None outside the domain."""
-        p, sums = self.parts(vector), _Sums.empty(self)
+        p, sums = self.parts(vector), _Sums.empty(self, pairs=True)
         for block in self.blocks:
             terms = self.row_terms(block, p)
             if terms is None:
                 return None
             sums.add(block, terms)
-        found = sums.evaluation(self.structure)
-        return found if np.isfinite(found.value) else None
+        return sums.evaluation(self.structure)
+
+    def evaluate_rows(self, vector: np.ndarray) -> RowEvaluation | None:
+        """The same for many columns; None outside the domain."""
+        p, sums, a = self.parts(vector), _Sums.empty(self, pairs=False), np.empty(len(self.y))
+        for block in self.blocks:
+            terms = self.row_terms(block, p)
+            if terms is None:
+                return None
+            sums.add(block, terms)
+            a[block.part] = terms.a_u + terms.a_l
+        gradient, T, TX, _ = sums.in_parameters(self.structure)
+        return RowEvaluation(float(sums.value), gradient, T, TX, a, sums.XX)
 
     def row_terms(self, block: Block, p: Parameters) -> RowTerms | None:
         """What the sums need of each row of a block; None if one is outside the domain."""
@@ -208,7 +233,7 @@ class _Sums:
     D: np.ndarray  # (K-1, 1+p, 1+p): information of a threshold
     O: np.ndarray  # noqa: E741 (K-2, 1+p, 1+p): of one and the next
     g: np.ndarray  # (d,)
-    XX: np.ndarray  # (d, d)
+    XX: np.ndarray  # (d, d), or (d,) for its diagonal
     TX: np.ndarray  # (K-1, 1+p, d)
     h: np.ndarray  # (c,)
     ZZ: np.ndarray  # (c, c)
@@ -217,11 +242,12 @@ class _Sums:
     concave: bool
 
     @classmethod
-    def empty(cls, rows: Rows) -> _Sums:
+    def empty(cls, rows: Rows, *, pairs: bool) -> _Sums:
         m, r = rows.n_levels - 1, 1 + rows.N.shape[1]
         d, c = rows.X.shape[1], rows.Z.shape[1]
-        shapes = ((m, r), (m, r, r), (max(m - 1, 0), r, r), (d,), (d, d), (m, r, d), (c,))
-        shapes += ((c, c), (m, r, c), (d, c))
+        location = (d, d) if pairs else (d,)
+        shapes = [(m, r), (m, r, r), (m - 1, r, r), (d,), location, (m, r, d), (c,)]
+        shapes += [(c, c), (m, r, c), (d, c)]
         return cls(0.0, *(np.zeros(shape) for shape in shapes), rows.link.log_concave)
 
     def add(self, block: Block, t: RowTerms) -> None:
@@ -229,7 +255,11 @@ class _Sums:
         k, X, M = block.level, block.X, block.M
         self.value += t.value
         self.g += X.T @ (t.g_l - t.g_u)
-        self.XX += _gram(X, t.a_u + t.a_l, self.concave)
+        if self.XX.ndim == 2:
+            self.XX += _gram(X, t.a_u + t.a_l, self.concave)
+        else:
+            squares = X.multiply(X).tocsr() if hasattr(X, "toarray") else X**2
+            self.XX += squares.T @ (t.a_u + t.a_l)
         if k < len(self.G):
             self.G[k] += M.T @ t.g_u
             self.D[k] += M.T @ ((t.a_u + t.a_m)[:, None] * M)
@@ -258,30 +288,31 @@ class _Sums:
         weight = t.a_u * t.u + t.a_l * t.l - t.g_u + t.g_l
         self.XZ += block.X.T @ (weight[:, None] * Z)
 
-    def evaluation(self, structure: Structure) -> Evaluation:
-        """The sums as functions of the parameters."""
+    def in_parameters(
+        self, structure: Structure
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Gradient, and the information of thresholds with themselves, location and scale."""
         J, (m, r, d) = structure.J, self.TX.shape
         q, c = J.shape[1], len(self.h)
-        pad = np.zeros((1, r, r))[: m - len(self.O)]
         if structure.flexible:  # J = I: no products of K^3
-            T = np.zeros((r, m, r, m))
-            at = np.arange(m)
+            T, at = np.zeros((r, m, r, m)), np.arange(m)
             T[:, at, :, at] = self.D
-            T[:, at[:-1], :, at[1:]] = self.O
-            T[:, at[1:], :, at[:-1]] = self.O
+            T[:, at[:-1], :, at[1:]] = T[:, at[1:], :, at[:-1]] = self.O
             TX, TZ = self.TX.transpose(1, 0, 2), self.TZ.transpose(1, 0, 2)
         else:
             T = np.einsum("kij,ka,kb->iajb", self.D, J, J)
-            after = np.vstack([J[1:], np.zeros((1, q))])[: m]
-            cross = np.einsum("kij,ka,kb->iajb", np.concatenate([self.O, pad]), J, after)
+            cross = np.einsum("kij,ka,kb->iajb", self.O, J[:-1], J[1:])
             T += cross + cross.transpose(2, 3, 0, 1)
             TX, TZ = (np.einsum("ka,kjx->jax", J, part) for part in (self.TX, self.TZ))
-        TX, TZ = TX.reshape(r * q, d), TZ.reshape(r * q, c)
-        information = np.block(
-            [[T.reshape(r * q, r * q), TX, TZ], [TX.T, self.XX, self.XZ], [TZ.T, self.XZ.T, self.ZZ]]
-        )
         gradient = np.concatenate([(self.G.T @ J).ravel(), self.g, self.h])
-        return Evaluation(float(self.value), gradient, information)
+        t = r * q
+        return gradient, T.reshape(t, t), TX.reshape(t, d), TZ.reshape(t, c)
+
+    def evaluation(self, structure: Structure) -> Evaluation:
+        """The sums as functions of the parameters."""
+        gradient, T, TX, TZ = self.in_parameters(structure)
+        parts = [[T, TX, TZ], [TX.T, self.XX, self.XZ], [TZ.T, self.XZ.T, self.ZZ]]
+        return Evaluation(float(self.value), gradient, np.block(parts))
 
 
 def _gram(X: Any, weights: np.ndarray, positive: bool) -> np.ndarray:
