@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 from .._compile import loop
 from .effects import EffectPosterior
@@ -41,15 +41,18 @@ from .links import (
     interval_terms,
 )
 from .newton import Maximum
+from .regression import Regression
 from .rows import Rows
 
-__all__ = ["MixedFit", "fit_mixed"]
+__all__ = ["MixedFit", "add_random_effects", "fit_mixed"]
 
 # A standard deviation below this, in units of the noise for a design column of root mean square
 # one, is reported as zero: the log-likelihood is even in it, and so within some 1e-6 times its
 # curvature of the value at zero.
 _ZERO = 1e-3
-_INFINITE = 50.0  # one above this, in the same units, has no maximum: exp(50) to one are the odds
+_INFINITE = (
+    50.0  # one above this, in the same units, has no maximum: exp(50) to one are the odds
+)
 _START = math.exp(-0.5)  # of all standard deviations, in the same units
 _ROUNDING = 1e-13  # of a sum of up to millions of log-probabilities, relative
 _STEP = 1e-4  # of differences of the gradient, in standard errors: truncation and rounding 1e-8
@@ -110,6 +113,24 @@ def fit_mixed(
     return grouped.fitted(found, free)
 
 
+def add_random_effects(
+    regression: Regression, terms: Sequence[Term], *, nodes: int = 1, max_iter: int = 200
+) -> MixedFit:
+    """Fit random effects beside those of a regression, in the units of its columns.
+
+    Terms have the order of the rows given to the regression.
+    """
+    order, units = regression.order, regression.units
+    terms = [Term(t.groups[order], t.design[order], t.n_groups) for t in terms]
+    found = fit_mixed(
+        regression.rows, terms, regression.maximum, nodes=nodes, max_iter=max_iter
+    )
+    n_random = len(found.covariance) - len(found.vector)
+    change = sparse.block_diag([units, sparse.identity(n_random)], format="csr")
+    covariance = change @ (change @ found.covariance).T
+    return replace(found, vector=units @ found.vector, covariance=covariance)
+
+
 @dataclass(frozen=True, eq=False)
 class _Mode:
     """Maximum of the integrand over v: terms of the rows there (7, n), and the factor of M."""
@@ -135,7 +156,7 @@ class _Marginal:
 
     value: float
     gradient: np.ndarray
-    v: np.ndarray
+    mode: _Mode
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +233,7 @@ class _Grouped:
             triangles[t] = d_L[np.tril_indices(len(d_L))]
         ordered = (triangles[t] for t in range(len(self.terms)))
         d_fixed = (np.ravel(d_theta @ self.rows.structure.J), self.rows.X.T @ d_eta)
-        return _Marginal(value, np.concatenate([*d_fixed, *ordered]), mode.v)
+        return _Marginal(value, np.concatenate([*d_fixed, *ordered]), mode)
 
     def _terms(self, at: _Integrand, v: np.ndarray) -> np.ndarray:
         """Weighted terms of the rows, (7, n)."""
@@ -314,36 +335,10 @@ class _Grouped:
 
     def fitted(self, found: _Optimum, free: np.ndarray) -> MixedFit:
         """The answer in the units of the designs, with positive diagonals of L."""
-        x, J, v = found.x.copy(), np.ones(len(found.x)), found.v.copy()
-        at = self.n_fixed
-        for t, L in enumerate(self.factors(x)):
-            diagonal = np.where(np.diag(L) == 0.0, 1.0, np.diag(L))
-            signs, places = np.sign(diagonal), np.tril_indices(len(L))
-            triangle = slice(at, at + len(places[0]))
-            x[triangle] = (L * signs)[places]
-            # From L to its logarithm on the diagonal, and to the units of the design below it.
-            J[triangle] = np.where(
-                np.eye(len(L)) > 0, 1.0 / diagonal, signs / self.scales[t][:, None]
-            )[places]
-            own = slice(*self.layout.first[(i := self.layout.terms.index(t)) : i + 2])
-            v[own] = (v[own].reshape(-1, len(L)) * signs).ravel()
-            at = triangle.stop
-        covariance = np.zeros((len(x), len(x)))
-        covariance[np.ix_(free, free)] = linalg.cho_solve(
-            (_root(found.curvature[np.ix_(free, free)]), True), np.eye(np.count_nonzero(free))
-        )
-        return self._answer(found, x, v, covariance * np.outer(J, J))
-
-    def _answer(
-        self, found: _Optimum, x: np.ndarray, v: np.ndarray, covariance: np.ndarray
-    ) -> MixedFit:
-        """Effects at the answer, and everything in one value."""
-        layout, at = self.layout, self.integrand(x)
+        x, layout, mode = found.x, self.layout, found.at.mode
         scaled = zip(self.factors(x), self.scales, strict=True)
-        factors = [L / scale[:, None] for L, scale in scaled]
-        mode = self._mode(at, v)
-        assert mode is not None  # it was found on the way
-        _, blocks, inverse = mode.factor.selected_inverse(at.A)
+        factors = tuple(L / scale[:, None] for L, scale in scaled)
+        _, blocks, inverse = mode.factor.selected_inverse(self.integrand(x).A)
         modes, covariances = {}, {}
         for i, t in enumerate(layout.terms):
             L = factors[t]
@@ -353,15 +348,15 @@ class _Grouped:
             modes[t], covariances[t] = mode.v[own] @ L.T, L @ within @ L.T
         return MixedFit(
             vector=x[: self.n_fixed],
-            factors=tuple(factors),
-            log_likelihood=found.value,
-            covariance=covariance,
+            factors=tuple(L * np.where(np.diag(L) < 0.0, -1.0, 1.0) for L in factors),
+            log_likelihood=found.at.value,
+            covariance=self._covariance(found, free),
             modes=tuple(modes[t] for t in range(len(factors))),
             mode_covariances=tuple(covariances[t] for t in range(len(factors))),
             effects=EffectPosterior(
                 terms=layout.terms,
                 first=layout.first,
-                factors=tuple(factors),
+                factors=factors,
                 mode=mode.v,
                 blocks=mode.factor.blocks,
                 multipliers=mode.factor.multipliers,
@@ -372,6 +367,19 @@ class _Grouped:
             decrement=found.decrement,
             n_iter=found.n_iter,
         )
+
+    def _covariance(self, found: _Optimum, free: np.ndarray) -> np.ndarray:
+        """Of the fixed effects and of the triangles of L, with the log of their diagonals."""
+        slopes = [np.ones(self.n_fixed)]  # of these in what was searched over
+        for L, scale in zip(self.factors(found.x), self.scales, strict=True):
+            diagonal = np.where(np.diag(L) == 0.0, 1.0, np.diag(L))
+            below = np.sign(diagonal) / scale[:, None]
+            slope = np.where(np.eye(len(L)) > 0, 1.0 / diagonal, below)
+            slopes.append(slope[np.tril_indices(len(L))])
+        J, covariance = np.concatenate(slopes), np.zeros((len(free), len(free)))
+        R = _root(found.curvature[np.ix_(free, free)])
+        covariance[np.ix_(free, free)] = linalg.cho_solve((R, True), np.eye(len(R)))
+        return covariance * np.outer(J, J)
 
 
 def _hermite_grid(nodes: int, r: int) -> tuple[np.ndarray, np.ndarray]:
@@ -388,8 +396,7 @@ class _Optimum:
     """Where the search ended, with minus the second derivatives there."""
 
     x: np.ndarray
-    value: float
-    v: np.ndarray
+    at: _Marginal
     curvature: np.ndarray
     decrement: float
     n_iter: int
@@ -412,11 +419,13 @@ def _maximise(
         step[free] = linalg.cho_solve((_root(B), True), at.gradient[free])
         gain = at.gradient @ step
         largest = np.max(np.abs(x[grouped.n_fixed :]))
-        if gain < 1e-12 or largest > _INFINITE:  # a millionth of a standard error, as the second derivatives need
+        if (
+            gain < 1e-12 or largest > _INFINITE
+        ):  # a millionth of a standard error, as the second derivatives need
             break
         # A deviation that moves by more than the noise leaves where the model of it is good.
         t = min(1.0, 1.0 / max(np.max(np.abs(step[grouped.n_fixed :])), 1e-300))
-        while (new := grouped.marginal(x + t * step, at.v)) is None or (
+        while (new := grouped.marginal(x + t * step, at.mode.v)) is None or (
             new.value < at.value + 1e-4 * t * gain - _ROUNDING * abs(at.value)
         ):
             t *= 0.5
@@ -472,7 +481,7 @@ def _polished(
             step = np.zeros(len(x))
             step[free] = linalg.cho_solve((_root(B), True), at.gradient[free])
             gain = float(at.gradient @ step)
-            new = grouped.marginal(x + step, at.v) if gain > 1e-18 else None
+            new = grouped.marginal(x + step, at.mode.v) if gain > 1e-18 else None
             if new is None or new.value < at.value - _ROUNDING * abs(at.value):
                 break
             x, at, moved, n_iter = x + step, new, moved + math.sqrt(gain), n_iter + 1
@@ -480,7 +489,7 @@ def _polished(
             break
     curvature = np.eye(len(x))
     curvature[np.ix_(free, free)] = B
-    return _Optimum(x, at.value, at.v, curvature, gain, n_iter)
+    return _Optimum(x, at, curvature, gain, n_iter)
 
 
 def _second_differences(
@@ -493,7 +502,10 @@ def _second_differences(
     for j in range(len(R)):
         step = np.zeros(len(x))
         step[free] = _STEP * axes[:, j]
-        above, below = grouped.marginal(x + step, at.v), grouped.marginal(x - step, at.v)
+        above, below = (
+            grouped.marginal(x + step, at.mode.v),
+            grouped.marginal(x - step, at.mode.v),
+        )
         if above is None or below is None:
             return np.zeros_like(B)
         H[:, j] = (below.gradient - above.gradient)[free] / (2.0 * _STEP)
