@@ -56,6 +56,13 @@ def fit(model, **settings):
     return fit_mixed(model.rows, model.terms, maximise(model.rows), **settings)
 
 
+def edges(thresholds, location):
+    """Thresholds of each row less its latent value, between infinities."""
+    n = len(location)
+    inner = thresholds - location[:, None]
+    return np.column_stack([np.full(n, -np.inf), inner, np.full(n, np.inf)])
+
+
 @pytest.fixture(scope="module")
 def wine(data_dir):
     """Ranks, (warm, yes), judges."""
@@ -129,12 +136,12 @@ def test_a_new_judge_is_integrated_over(wine, name, link):
     cells = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
     mean, var = found.effects.moments([np.full(4, -1)], [np.ones((4, 1))])
     location = cells @ found.vector[4:] + mean
-    proba = averaged_probabilities(LINKS[link], found.vector[:4], location, var)
+    proba = averaged_probabilities(LINKS[link], edges(found.vector[:4], location), var)
     assert_allclose(proba, expected["new_judge_cells"], atol=1e-8)
     mean, _ = found.effects.moments([np.zeros(1, int)], [np.ones((1, 1))])
-    proba = averaged_probabilities(
-        LINKS[link], found.vector[:4], cells[3:] @ found.vector[4:] + mean, np.zeros(1)
-    )
+    location = cells[3:] @ found.vector[4:] + mean
+    at_mode = edges(found.vector[:4], location)
+    proba = averaged_probabilities(LINKS[link], at_mode, np.zeros(1))
     assert_allclose(proba[0], expected["judge_1_warm_yes_at_mode"], atol=1e-8)
 
 
@@ -345,9 +352,8 @@ def test_moments_are_those_of_the_whole_covariance():
 def test_averaged_probabilities_agree_with_adaptive_quadrature(link, sd):
     thresholds, location = np.array([-1.0, 0.3, 2.5]), 0.4
     ends = np.concatenate([[-np.inf], thresholds, [np.inf]])
-    found = averaged_probabilities(
-        LINKS[link], thresholds, np.array([location]), np.array([sd**2])
-    )
+    rows = edges(thresholds, np.array([location]))
+    found = averaged_probabilities(LINKS[link], rows, np.array([sd**2]))
     assert found.sum() == pytest.approx(1.0, abs=1e-12)
 
     def integrand(z, k):
