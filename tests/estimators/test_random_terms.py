@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from ordinality.cumulative.group_factor import Term
-from ordinality.estimators.random_terms import check_sizes, find_terms, rest_of
+from ordinality.estimators.random_terms import check_sizes, find_terms, without_groups
 
 TABLE = {
     "temp": [1.0, 2.0, 0.5, 4.0],
@@ -30,7 +30,8 @@ def test_a_grouping_column_keeps_its_labels(X, random):
     assert term.groups.tolist() == ["ann", "bob", "cy"]
     assert_array_equal(term.read(X).groups, [0, 1, 0, 2])
     assert_array_equal(term.read(X).design, np.ones((4, 1)))
-    assert_array_equal(rest_of(X, [term]), [0, 2])
+    numbers = np.asarray(without_groups(X, [term]), dtype=float)
+    assert_array_equal(numbers, np.column_stack([TABLE["temp"], np.zeros(4), TABLE["item"]]))
 
 
 @each_frame

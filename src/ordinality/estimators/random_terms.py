@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -9,10 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from ..cumulative.effects import EffectPosterior
 from ..cumulative.group_factor import MAX_REST, Term
+from ..cumulative.mixed import MixedFit
 from ..levels import as_labels
 
-__all__ = ["GroupEffects", "RandomTerm", "check_sizes", "columns_of", "find_terms", "rest_of"]
+__all__ = [
+    "GroupEffects",
+    "RandomEffects",
+    "RandomTerm",
+    "as_table",
+    "check_sizes",
+    "find_terms",
+    "without_groups",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +67,7 @@ class RandomTerm:
         at = np.minimum(np.searchsorted(self.groups, labels), len(self.groups) - 1)
         groups = np.where(self.groups[at] == labels, at, -1)
         slopes = [
-            _numbers(columns_of(X, [j]), name)
+            _numbers(_columns_of(X, [j]), name)
             for j, name in zip(self.columns[1:], self.names[1:], strict=True)
         ]
         design = np.column_stack([np.ones(len(labels)), *slopes])
@@ -86,6 +97,90 @@ class GroupEffects:
 
     def __repr__(self) -> str:
         return f"GroupEffects({len(self.groups)} groups, {', '.join(self.effects)})"
+
+
+@dataclass(frozen=True, eq=False)
+class RandomEffects:
+    """All terms of a fitted model, with what predictions need of them."""
+
+    terms: tuple[RandomTerm, ...]
+    factors: tuple[np.ndarray, ...]  # L of each term, (r, r)
+    modes: tuple[np.ndarray, ...]  # (G, r)
+    deviations: tuple[np.ndarray, ...]  # (G, r)
+    posterior: EffectPosterior
+
+    @classmethod
+    def of(cls, terms: Sequence[RandomTerm], fit: MixedFit) -> RandomEffects:
+        spread = (np.sqrt(np.einsum("gaa->ga", cov)) for cov in fit.mode_covariances)
+        return cls(tuple(terms), fit.factors, fit.modes, tuple(spread), fit.effects)
+
+    def moments(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the sum of effects in each row of a table."""
+        read = [term.read(X) for term in self.terms]
+        return self.posterior.moments([t.groups for t in read], [t.design for t in read])
+
+    def covariances(self) -> dict[str, np.ndarray]:
+        """Covariance of the effects of a group, by grouping column."""
+        return {t.name: L @ L.T for t, L in zip(self.terms, self.factors, strict=True)}
+
+    def by_group(self) -> dict[str, GroupEffects]:
+        """Conditional modes with deviations, by grouping column."""
+        return {
+            term.name: GroupEffects(term.groups, term.effects, modes, deviations)
+            for term, modes, deviations in zip(
+                self.terms, self.modes, self.deviations, strict=True
+            )
+        }
+
+    def facts(self) -> dict[str, str]:
+        """A line on each term, for a summary."""
+        lines = {}
+        for term, L in zip(self.terms, self.factors, strict=True):
+            sd = np.sqrt(np.sum(L**2, axis=1))
+            shown = [f"{effect} sd {s:.4f}" for effect, s in zip(term.effects, sd, strict=True)]
+            for a, b in itertools.combinations(range(len(L)), 2):
+                if sd[a] * sd[b] > 0:
+                    r = (L @ L.T)[a, b] / (sd[a] * sd[b])
+                    shown.append(f"correlation {r:.3f}")
+            lines[f"random effects of {term.name}"] = ", ".join(
+                [f"{len(term.groups)} groups", *shown]
+            )
+        return lines
+
+    def notes(self, read: Sequence[Term], nodes: int) -> list[str]:
+        """What is worth knowing about the groups, in plain sentences."""
+        found = []
+        for term, L, rows in zip(self.terms, self.factors, read, strict=True):
+            counts = np.bincount(rows.groups, minlength=rows.n_groups)
+            single, mean = int(np.count_nonzero(counts == 1)), counts.mean()
+            if np.any(np.diag(L) == 0.0):
+                found.append(
+                    f"a variance of {term.name!r} is estimated as zero: given the rest, rows "
+                    "of one group are no more alike than rows of different groups."
+                )
+            if single:
+                found.append(
+                    f"{single} of {len(counts)} groups of {term.name!r} have one row, which "
+                    "says little about their effects."
+                )
+            if nodes == 1 and mean < 5:
+                found.append(
+                    f"the groups of {term.name!r} have {mean:.1f} rows on average; with fewer "
+                    "than five, Laplace's method underestimates variances."
+                )
+        return found
+
+
+def as_table(X: Any) -> Any:
+    """A data frame or an array with two axes; nested lists become an array of objects."""
+    if not hasattr(X, "shape"):
+        X = np.array(X, dtype=object)
+    if len(X.shape) != 2:
+        raise ValueError(
+            f"X has shape {X.shape}; pass a table of rows and columns, one of which groups "
+            "the rows."
+        )
+    return X
 
 
 def find_terms(random: Any, X: Any) -> list[RandomTerm]:
@@ -135,13 +230,22 @@ def check_sizes(terms: Sequence[Term]) -> None:
         )
 
 
-def rest_of(X: Any, terms: Sequence[RandomTerm]) -> np.ndarray:
-    """Places of the columns that group nothing."""
-    grouping = [term.columns[0] for term in terms]
-    return np.setdiff1d(np.arange(len(_column_names(X))), grouping)
+def without_groups(X: Any, terms: Sequence[RandomTerm]) -> Any:
+    """The table with zeros in its grouping columns, which need not be numbers."""
+    if hasattr(X, "columns"):
+        import narwhals as nw
+
+        names = [X.columns[term.columns[0]] for term in terms]
+        zeros = [nw.lit(0.0).alias(name) for name in names]
+        return nw.from_native(X, eager_only=True).with_columns(*zeros).to_native()
+    if hasattr(X, "toarray"):  # numbers, and the grouping columns have no location effect
+        return X
+    X = X.astype(object) if X.dtype.kind in "US" else X.copy()
+    X[:, [term.columns[0] for term in terms]] = 0
+    return X
 
 
-def columns_of(X: Any, places: Sequence[int] | np.ndarray) -> Any:
+def _columns_of(X: Any, places: Sequence[int] | np.ndarray) -> Any:
     """Some columns of a data frame or an array."""
     places = [int(p) for p in places]
     return X.iloc[:, places] if hasattr(X, "iloc") else X[:, places]
@@ -169,7 +273,7 @@ def _place(column: Any, names: list[str]) -> int:
 
 def _labels(X: Any, place: int, name: str) -> np.ndarray:
     """The labels of a grouping column."""
-    column = columns_of(X, [place])
+    column = _columns_of(X, [place])
     if hasattr(column, "toarray"):
         column = column.toarray()
     column = column.iloc[:, 0] if hasattr(column, "iloc") else column[:, 0]
