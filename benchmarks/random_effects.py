@@ -3,9 +3,9 @@
     python benchmarks/random_effects.py
     python benchmarks/random_effects.py --fresh
 
-Needs ``Rscript`` with the package ordinal. Both fit the same simulated rows with one thread; ours
-is timed after a first fit that compiles, theirs without the start of R. The table goes to stdout,
-progress to stderr, and finished rows are kept.
+Needs ``Rscript`` with the package ordinal. Both fit the same simulated rows with one thread;
+ours is timed after a first fit that compiles, theirs without the start of R. The table goes to
+stdout, progress to stderr, and finished rows are kept.
 """
 
 import argparse
