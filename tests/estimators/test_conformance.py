@@ -89,6 +89,7 @@ def expected_failures(estimator):
     return NO_WEIGHTS if repr(estimator) == "RoundedRegressor()" else {}
 
 
+@pytest.mark.filterwarnings("ignore:.*separates rows")  # OrdinalRegression, of blobs
 @parametrize_with_checks(every_estimator(), expected_failed_checks=expected_failures)
 def test_every_estimator_passes_every_check_of_scikit_learn(estimator, check):
     check(estimator)

@@ -9,6 +9,7 @@ from ordinality import (
     LeastSquaresOrdinalGP,
     OrdinalBoost,
     OrdinalGP,
+    OrdinalRegression,
     OrdinalSVM,
     OrdinalSVMCV,
     RankBoost,
@@ -26,6 +27,7 @@ CLASSIFIERS = {
     "OrdinalSVMCV": OrdinalSVMCV(
         cv=2, log_C=(0, 1), log_kappa=(0, 0), fine_steps=0, calibration_folds=3, levels=LEVELS
     ),
+    "OrdinalRegression": OrdinalRegression(levels=LEVELS),
     "RoundedRegressor": RoundedRegressor(BayesianRidge(), levels=LEVELS),
 }
 each = pytest.mark.parametrize("name", CLASSIFIERS)

@@ -25,6 +25,7 @@ from ordinality import (
     LowRankImputer,
     OrdinalBoost,
     OrdinalGP,
+    OrdinalRegression,
     OrdinalSVM,
     OrdinalSVMCV,
     PreferenceGP,
@@ -67,6 +68,7 @@ ESTIMATORS = {
     "OrdinalGP": (OrdinalGP(max_evaluations=6), rows),
     "OrdinalGP, one step": (OrdinalGP(optimizer=None, inference="variational"), rows),
     "LeastSquaresOrdinalGP": (LeastSquaresOrdinalGP(max_evaluations=6), rows),
+    "OrdinalRegression": (OrdinalRegression(penalty="l2"), rows),
     "OrdinalBoost": (OrdinalBoost(n_estimators=4, updates=5, calibration_folds=2), rows),
     "OrdinalBoost, warm": (OrdinalBoost(n_estimators=4, updates=5, warm_start=True), rows),
     "OrdinalBoost, stopped": (

@@ -18,6 +18,7 @@ from ordinality import (
     LowRankImputer,
     OrdinalBoost,
     OrdinalGP,
+    OrdinalRegression,
     OrdinalSVM,
     OrdinalSVMCV,
     PreferenceGP,
@@ -44,6 +45,7 @@ CASES = {
     "LabelRankingGP": (
         LabelRankingGP(), (X[:20], RANKS[:20]), r"\d+ evaluations: crit", "evaluation 2: crit",
     ),
+    "OrdinalRegression": (OrdinalRegression(), (X, Y), "log-likelihood -", "step 2: log-likel"),
     "OrdinalBoost": (
         OrdinalBoost(n_estimators=5), (X, Y), "5 rounds, 5 kept: loss", "round 3 of 5: loss",
     ),

@@ -45,6 +45,7 @@ from ordinality import (
     LeastSquaresOrdinalGP,
     OrdinalBoost,
     OrdinalGP,
+    OrdinalRegression,
     OrdinalSVM,
     OrdinalSVMCV,
     RankBoost,
@@ -58,6 +59,7 @@ CODES = [1, 2, 0, 3]  # places of the levels among the sorted labels
 
 MODELS = {
     "gp": lambda levels: OrdinalGP(inference="laplace", optimizer=None, levels=levels),
+    "regression": lambda levels: OrdinalRegression(levels=levels),
     "least squares": lambda levels: LeastSquaresOrdinalGP(optimizer=None, levels=levels),
     "boost": lambda levels: OrdinalBoost(n_estimators=5, calibration_folds=2, levels=levels),
     "rankboost": lambda levels: RankBoost(n_estimators=5, calibration_folds=2, levels=levels),

@@ -19,6 +19,7 @@ from ordinality import (
     LeastSquaresOrdinalGP,
     OrdinalBoost,
     OrdinalGP,
+    OrdinalRegression,
     OrdinalSVM,
     OrdinalSVMCV,
     PreferenceGP,
@@ -41,6 +42,7 @@ CLASSIFIERS = {
     "RankBoost": RankBoost(learner="stump", n_estimators=5),
     "OrdinalSVM": OrdinalSVM(calibration_folds=2),
     "OrdinalSVMCV": OrdinalSVMCV(cv=2, log_C=(0, 0), log_kappa=(0, 0), fine_steps=0),
+    "OrdinalRegression": OrdinalRegression(),
     "RoundedRegressor": RoundedRegressor(),
 }
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
@@ -84,6 +86,8 @@ FEATURES = {
 @every_classifier
 def test_features_that_are_no_table_of_numbers_are_refused(name, case):
     given, error, message = FEATURES[case]
+    if (name, case) == ("OrdinalRegression", "sparse"):
+        pytest.skip("it takes sparse columns")
     with refused(message, error):
         fit(name, given, RANK if given.shape[0] else [])
 

@@ -1,8 +1,16 @@
 """Cumulative link models: ``P(y <= k) = F((theta_k(x) - x'beta - o) / s)``.
 
-===============  =============================================================================
-`links`          the five distributions F, and one observation: log P with its derivatives
-===============  =============================================================================
+================  ==============================================================================
+`links`           the five distributions F, and one observation: log P with its derivatives
+`structures`      thresholds as functions of fewer parameters: symmetric, equidistant
+`rows`            the data sorted by level: log-likelihood, gradient and information in one pass
+`newton`          the maximum, by Newton's method with halving, or conjugate gradients
+`penalty`         ridge and elastic net
+`collinearity`    columns that say nothing new
+`separation`      data without a finite maximum, by a linear programme
+`regression`      all of it for a table, in the units of its columns
+`inference`       covariances, intervals, tests, residuals, effects
+================  ==============================================================================
 
 Arrays go in and frozen values come out. McCullagh (1980), *Regression models for ordinal data*.
 """

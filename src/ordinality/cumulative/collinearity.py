@@ -50,7 +50,7 @@ def _triangle(X: np.ndarray, constant: bool) -> np.ndarray:
         block = X[a : a + step]
         if constant:
             block = np.column_stack([np.ones(len(block)), block])
-        R = np.linalg.qr(np.vstack([R, block]), mode="r")
+        R = np.asarray(np.linalg.qr(np.vstack([R, block]), mode="r"))
     return R
 
 

@@ -1,9 +1,9 @@
 """Maximum likelihood of a cumulative link model by Newton's method.
 
-Without scale effects and for log-concave links the log-likelihood is concave where all levels of
-the rows have positive width, and falls to minus infinity at the edge of that set if every level
-is observed. So the thresholds need no other parametrisation: steps that leave the set are halved.
-Elsewhere the information may be indefinite, and multiples of its diagonal are added.
+Without scale effects and for log-concave links the log-likelihood is concave where the levels
+of all rows have positive width, and falls to minus infinity at the edge of that set if every
+level is observed. So thresholds need no other parametrisation: steps that leave the set are
+halved. Elsewhere the information may be indefinite, and multiples of its diagonal are added.
 
 Pratt (1981), Burridge (1981) for concavity.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
-from .rows import Evaluation, RowEvaluation, Rows
+from .rows import RowExpansion, Rows
 
 __all__ = ["Maximum", "maximise", "start_vector"]
 
@@ -34,7 +34,7 @@ class Maximum:
     """Where the search ended."""
 
     vector: np.ndarray
-    evaluation: Any  # without the penalty: Evaluation, or RowEvaluation if it had many columns
+    evaluation: Any  # without the penalty: Expansion, or RowExpansion if it had many columns
     n_iter: int
     decrement: float  # expected gain of the last step, twice
     converged: bool
@@ -110,7 +110,7 @@ def maximise(
 def _subset_start(
     rows: Rows, ridge: np.ndarray | None, tol: float, max_iter: int
 ) -> np.ndarray | None:
-    """Estimates from every so manieth row and some of each level; None if they are unusable."""
+    """Estimates from equally spaced rows and some of each level; None if they are unusable."""
     n = len(rows.y)
     spread = np.linspace(0, n - 1, _SUBSET).astype(np.int64)
     first = np.searchsorted(rows.y, np.arange(rows.n_levels))
@@ -154,7 +154,7 @@ def _factor(information: np.ndarray) -> tuple[tuple[np.ndarray, bool], bool]:
 
 
 def _cg_step(
-    rows: Rows, now: RowEvaluation, penalty: np.ndarray, slope: np.ndarray, accuracy: float
+    rows: Rows, now: RowExpansion, penalty: np.ndarray, slope: np.ndarray, accuracy: float
 ) -> np.ndarray:
     """Solve for the step by conjugate gradients, to a relative accuracy."""
     t, X = len(now.T), rows.X

@@ -1,6 +1,6 @@
 """Penalised location effects: ridge, and the elastic net by proximal Newton steps.
 
-The elastic net minimises ``-loglik / V + lam (a |beta|_1 + (1 - a) / 2 |beta|^2)`` with V the sum
+The elastic net minimises ``-loglik / V + lam (a |beta|_1 + (1 - a) / 2 |beta|^2)``, V the sum
 of the weights. Each step minimises the quadratic model of the first term plus the penalty over
 the columns in use: thresholds are eliminated exactly and coordinates descend in turn. Columns
 whose gradient exceeds their penalty join until none does.
@@ -56,7 +56,7 @@ def net_path(
 ) -> list[Maximum]:
     """Elastic nets for descending penalties, each from the one before."""
     found = _without_location(rows)
-    path = []
+    path: list[Maximum] = []
     for alpha in alphas:
         net = _Net(rows, alpha * l1_ratio * factors, alpha * (1 - l1_ratio) * factors**2)
         found = net.minimise(found.vector, tol, max_iter)
@@ -135,7 +135,9 @@ class _Net:
         assert now is not None
         while n_iter < max_iter and not converged:
             n_iter += 1
-            step = _proximal_step(now.information / total, -now.gradient / total, x, here, l1, l2)
+            step = _proximal_step(
+                now.information / total, -now.gradient / total, x, here, l1, l2
+            )
             b, moved = x[here], x[here] + step[here]
             fall = now.gradient @ step / total - (_cost(moved, l1, l2) - _cost(b, l1, l2))
             decrement = float(fall) * total

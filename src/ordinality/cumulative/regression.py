@@ -108,7 +108,9 @@ class Regression:
             np.ones(q), np.repeat(1 / self.nominal.spread, q), 1 / self.location.spread,
             1 / self.scale.spread,
         ])  # fmt: skip
-        at, to, by = [], [], []
+        at: list[int] = []
+        to: list[int] = []
+        by: list[float] = []
         for j, moved in enumerate(self.nominal.centre / self.nominal.spread):
             at += range(q)
             to += range((1 + j) * q, (2 + j) * q)
@@ -116,7 +118,7 @@ class Regression:
         if structure.shift is not None and np.any(self.location.centre):
             for a in np.flatnonzero(structure.shift):
                 d = len(self.location.centre)
-                at += [a] * d
+                at += [int(a)] * d
                 to += range((1 + p) * q, (1 + p) * q + d)
                 by += list(structure.shift[a] * self.location.centre / self.location.spread)
         shifts = sparse.csr_matrix((by, (at, to)), shape=(len(scales), len(scales)))
@@ -152,7 +154,7 @@ def fit_regression(
     scaled = [Scaled.of(X, order, weights, centred=movable),
               Scaled.of(N, order, weights, centred=True),
               Scaled.of(Z, order, weights, centred=False)]  # fmt: skip
-    kept = _kept(*scaled, movable, penalty)
+    kept = _kept(scaled, movable, penalty)
     location, nominal, scale = (s.take(k) for s, k in zip(scaled, kept, strict=True))
     rows = Rows(link, structure, location.columns, nominal.columns, scale.columns,
                 y[order], weights, offset)  # fmt: skip
@@ -171,25 +173,28 @@ def _observed(
     """Levels to model, ranks among them, and the structure of their thresholds."""
     observed = np.unique(y)
     if thresholds == "flexible":  # a level without rows has no threshold of its own
-        return observed, np.searchsorted(observed, y), threshold_structure(
-            "flexible", len(observed)
+        return (
+            observed,
+            np.searchsorted(observed, y),
+            threshold_structure("flexible", len(observed)),
         )
     structure = threshold_structure(thresholds, n_levels)
     used = np.unique(np.append(observed, observed - 1))
     used = used[(used >= 0) & (used < n_levels - 1)]
     if np.linalg.matrix_rank(structure.J[used]) < structure.J.shape[1]:
         raise ValueError(
-            f"thresholds={thresholds!r} has {structure.J.shape[1]} parameters, but rows of only "
-            f"{len(observed)} of {n_levels} levels, which do not determine them; use flexible "
+            f"thresholds={thresholds!r} has {structure.J.shape[1]} parameters, which rows of "
+            f"only {len(observed)} of {n_levels} levels do not determine; use flexible "
             "thresholds, or leave levels without rows out of `levels`."
         )
     return np.arange(n_levels), y, structure
 
 
 def _kept(
-    location: Scaled, nominal: Scaled, scale: Scaled, movable: bool, penalty: Penalty | None
+    scaled: list[Scaled], movable: bool, penalty: Penalty | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Which columns are no combination of the constant and of columns before them."""
+    location, nominal, scale = scaled
     kept_scale = independent_columns(scale.columns)
     kept_nominal = independent_columns(nominal.columns)
     d = location.columns.shape[1]
@@ -211,18 +216,17 @@ def _search(
     """Maximise by the method that suits penalty and size."""
     if penalty is not None and penalty.l1_ratio > 0:
         return elastic_net(rows, penalty.factors(location.spread), penalty, tol, max_iter, tell)
-    ridge = _ridge(rows, location, penalty)
-    if rows.X.shape[1] > MANY_COLUMNS and sparse.issparse(rows.X):
-        return maximise(rows, ridge=ridge, tol=tol, max_iter=max_iter, pairs=False, tell=tell)
-    if penalty is not None and rows.X.shape[1] > len(rows.y) and not sparse.issparse(rows.X):
+    ridge = None if penalty is None else _ridge(rows, location, penalty)
+    n, d = rows.X.shape
+    dense = not sparse.issparse(rows.X)
+    if ridge is not None and dense and d > n:
         return _search_wide(rows, ridge, tol, max_iter, tell)
-    return maximise(rows, ridge=ridge, tol=tol, max_iter=max_iter, tell=tell)
+    pairs = dense or d <= MANY_COLUMNS
+    return maximise(rows, ridge=ridge, tol=tol, max_iter=max_iter, pairs=pairs, tell=tell)
 
 
-def _ridge(rows: Rows, location: Scaled, penalty: Penalty | None) -> np.ndarray | None:
+def _ridge(rows: Rows, location: Scaled, penalty: Penalty) -> np.ndarray:
     """What each squared parameter costs."""
-    if penalty is None:
-        return None
     ridge = np.zeros(sum(rows.sizes))
     ridge[rows.places[1]] = penalty.alpha * penalty.factors(location.spread) ** 2
     return ridge
@@ -235,7 +239,7 @@ def _disordered(rows: Rows, vector: np.ndarray) -> int:
         return len(rows.y) * int(np.any(np.diff(theta[0]) <= 0))
     bad = 0
     for block in rows.blocks:
-        bad += np.count_nonzero(np.any(np.diff(block.M @ theta, axis=1) <= 0, axis=1))
+        bad += int(np.count_nonzero(np.any(np.diff(block.M @ theta, axis=1) <= 0, axis=1)))
     return bad
 
 
@@ -245,8 +249,7 @@ def _search_wide(
     """More columns than rows: the answer lies in the span of the rows, of dimension n."""
     # With X = X~ D, D the square roots of the ridge, and X~' = Q R: X~ b = R' (Q' b), and the
     # penalty of b is that of Q' b.
-    thresholds, location, scale = rows.places
-    root = np.sqrt(ridge[location])
+    root = np.sqrt(ridge[rows.places[1]])
     Q, R = np.linalg.qr((rows.X / root).T)
     small = replace(rows, X=np.ascontiguousarray(R.T))
     unit = np.zeros(sum(small.sizes))
@@ -257,9 +260,7 @@ def _search_wide(
     return replace(found, vector=vector)
 
 
-def _degrees(
-    rows: Rows, found: Maximum, location: Scaled, penalty: Penalty | None
-) -> float:
+def _degrees(rows: Rows, found: Maximum, location: Scaled, penalty: Penalty | None) -> float:
     """Effective number of parameters: the trace of (I + ridge)^-1 I, or the non-zero ones."""
     if penalty is None:
         return float(len(found.vector))

@@ -1,9 +1,9 @@
 """Rows of a cumulative link model, and their log-likelihood in one pass by blocks.
 
-The parameters are one vector: alpha (q,), then gamma (q,) for each nominal column, beta (d,) and
-zeta (c,). Rows are kept sorted by level, so that a block of them has one upper and one lower
+The parameters are one vector: alpha (q,), then gamma (q,) for each nominal column, beta (d,)
+and zeta (c,). Rows are kept sorted by level, so that a block has one upper and one lower
 threshold, and sums over a level are sums over blocks. Location columns cost one product
-``X' diag(om) X`` a block; thresholds are tridiagonal; nothing of n rows and d + K columns exists.
+``X' diag(om) X`` a block, and thresholds are tridiagonal.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from .links import LOG_P, OM_L, OM_U, R_L, R_U, Link, interval_terms
 from .structures import Structure
 
-__all__ = ["Evaluation", "Parameters", "RowEvaluation", "Rows"]
+__all__ = ["Block", "Expansion", "Parameters", "RowExpansion", "RowTerms", "Rows"]
 
 _BLOCK = 1 << 18  # numbers of X in a block: 2 MB, which stays in the cache between two uses
 
@@ -38,8 +39,8 @@ class Parameters:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
-    """Log-likelihood, its gradient and minus its second derivatives at some parameters."""
+class Expansion:
+    """Log-likelihood, its gradient and minus its second derivatives at a vector."""
 
     value: float
     gradient: np.ndarray
@@ -47,7 +48,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, eq=False)
-class RowEvaluation:
+class RowExpansion:
     """The same without the products of all pairs of location columns; no scale effects."""
 
     value: float
@@ -114,7 +115,7 @@ class Rows:
         cuts = np.searchsorted(self.y, np.arange(self.n_levels + 1))
         M = np.column_stack([np.ones(n), self.N])
         found = []
-        for level, (start, stop) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+        for level, (start, stop) in enumerate(pairwise(cuts)):
             for a in range(start, stop, step):
                 at = slice(a, min(a + step, stop))
                 found.append(Block(at, level, self.X[at], M[at], self.Z[at]))
@@ -147,7 +148,7 @@ class Rows:
             value += self.weights[block.part] @ interval_terms(self.link, u, l, w)[LOG_P]
         return float(value) if np.isfinite(value) else -np.inf
 
-    def evaluate(self, vector: np.ndarray) -> Evaluation | None:
+    def evaluate(self, vector: np.ndarray) -> Expansion | None:
         """Value, gradient and information; None outside the domain."""
         p, sums = self.parts(vector), _Sums.empty(self, pairs=True)
         for block in self.blocks:
@@ -157,7 +158,7 @@ class Rows:
             sums.add(block, terms)
         return sums.evaluation(self.structure)
 
-    def evaluate_rows(self, vector: np.ndarray) -> RowEvaluation | None:
+    def evaluate_rows(self, vector: np.ndarray) -> RowExpansion | None:
         """The same for many columns; None outside the domain."""
         p, sums, a = self.parts(vector), _Sums.empty(self, pairs=False), np.empty(len(self.y))
         for block in self.blocks:
@@ -167,7 +168,7 @@ class Rows:
             sums.add(block, terms)
             a[block.part] = terms.a_u + terms.a_l
         gradient, T, TX, _ = sums.in_parameters(self.structure)
-        return RowEvaluation(float(sums.value), gradient, T, TX, a, sums.XX)
+        return RowExpansion(float(sums.value), gradient, T, TX, a, sums.XX)
 
     def row_terms(self, block: Block, p: Parameters) -> RowTerms | None:
         """What the sums need of each row of a block; None if one is outside the domain."""
@@ -211,7 +212,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class RowTerms:
-    """Terms of the rows of a block, all weighted; ends and width in units of the latent value."""
+    """Terms of the rows of a block, weighted; ends and width in units of the latent value."""
 
     value: float
     g_u: np.ndarray  # derivative in the upper and in the lower threshold (the latter negative)
@@ -228,6 +229,7 @@ class RowTerms:
 class _Sums:
     """Sums over blocks, thresholds as if flexible."""
 
+    concave: bool
     value: float
     G: np.ndarray  # (K-1, 1+p): gradient of each threshold
     D: np.ndarray  # (K-1, 1+p, 1+p): information of a threshold
@@ -239,7 +241,6 @@ class _Sums:
     ZZ: np.ndarray  # (c, c)
     TZ: np.ndarray  # (K-1, 1+p, c)
     XZ: np.ndarray  # (d, c)
-    concave: bool
 
     @classmethod
     def empty(cls, rows: Rows, *, pairs: bool) -> _Sums:
@@ -248,7 +249,8 @@ class _Sums:
         location = (d, d) if pairs else (d,)
         shapes = [(m, r), (m, r, r), (m - 1, r, r), (d,), location, (m, r, d), (c,)]
         shapes += [(c, c), (m, r, c), (d, c)]
-        return cls(0.0, *(np.zeros(shape) for shape in shapes), rows.link.log_concave)
+        zeros: Any = [np.zeros(shape) for shape in shapes]
+        return cls(rows.link.log_concave, 0.0, *zeros)
 
     def add(self, block: Block, t: RowTerms) -> None:
         """Add the rows of a block."""
@@ -308,11 +310,11 @@ class _Sums:
         t = r * q
         return gradient, T.reshape(t, t), TX.reshape(t, d), TZ.reshape(t, c)
 
-    def evaluation(self, structure: Structure) -> Evaluation:
+    def evaluation(self, structure: Structure) -> Expansion:
         """The sums as functions of the parameters."""
         gradient, T, TX, TZ = self.in_parameters(structure)
         parts = [[T, TX, TZ], [TX.T, self.XX, self.XZ], [TZ.T, self.XZ.T, self.ZZ]]
-        return Evaluation(float(self.value), gradient, np.block(parts))
+        return Expansion(float(self.value), gradient, np.block(parts))
 
 
 def _gram(X: Any, weights: np.ndarray, positive: bool) -> np.ndarray:

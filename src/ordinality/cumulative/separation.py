@@ -33,7 +33,7 @@ class Separation:
 
 
 def separation(rows: Rows) -> Separation | None:
-    """The direction that separates most rows; None if there is none, or too many rows to tell."""
+    """The direction that separates most rows; None if there is none, or too many rows."""
     A, levels = _ends(rows)
     if A.size > _LARGEST:
         return None

@@ -1,4 +1,4 @@
-"""Structures of thresholds: ``theta = J alpha`` with one column of J for each free parameter."""
+"""Structures of thresholds: ``theta = J alpha``, a column of J for each free parameter."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ def threshold_structure(kind: str, n_levels: int) -> Structure:
         place = k + 1 if one or not about_zero else k  # steps away from the centre
         high = m - half + place - (1 if one else 0)
         outwards[high, k], outwards[m - 1 - high, k] = 1.0, -1.0
+    names: tuple[str, ...]
     spacings = tuple(f"spacing.{k + 1}" for k in range(n_spacings))
     if about_zero:
         return Structure(outwards, spacings, None)

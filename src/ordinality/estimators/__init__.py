@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .low_rank_imputer import LowRankImputer
     from .ordinal_boost import OrdinalBoost, RankBoost
     from .ordinal_gp import OrdinalGP
+    from .ordinal_regression import OrdinalRegression
     from .ordinal_svm import OrdinalSVM, OrdinalSVMCV
     from .preference_gp import PreferenceGP
     from .preference_svm import PreferenceSVM, PreferenceSVMCV
@@ -26,6 +27,7 @@ __all__ = [
     "LowRankImputer",
     "OrdinalBoost",
     "OrdinalGP",
+    "OrdinalRegression",
     "OrdinalSVM",
     "OrdinalSVMCV",
     "PreferenceGP",
@@ -43,6 +45,7 @@ _HOMES = {
     "LowRankImputer": "low_rank_imputer",
     "OrdinalBoost": "ordinal_boost",
     "OrdinalGP": "ordinal_gp",
+    "OrdinalRegression": "ordinal_regression",
     "OrdinalSVM": "ordinal_svm",
     "OrdinalSVMCV": "ordinal_svm",
     "PreferenceGP": "preference_gp",

@@ -461,11 +461,57 @@ _BOOSTED: Layout = {
     "link_": optional(part("OrdinalLink", K="K")),
     "also": _in_order,
 }
+
+
+def _effects_fit(model: Any) -> bool:
+    """Whether the parts of a regression are what its parameters say."""
+    observed, K = model._observed, len(model.levels_)
+    if len(observed) < 2 or np.any(np.diff(observed) <= 0):
+        return False
+    if model.thresholds != "flexible" and len(observed) != K:
+        return False
+    columns = np.concatenate([model._location, model._nominal])
+    found = model._linear()
+    left_out = np.isnan(model.nominal_coef_)
+    return (
+        _in_order(model)
+        and len(model.coef_) == len(model._location)
+        and np.array_equal(np.sort(columns), np.arange(model.n_features_in_))
+        and len(found.A) == 1 + np.count_nonzero(~left_out[:, 0])
+        and np.array_equal(left_out.any(axis=1), left_out.all(axis=1))
+        and equal(found.beta, model.coef_[~np.isnan(model.coef_)])
+        and equal(found.zeta, model.scale_coef_[~np.isnan(model.scale_coef_)])
+        and len(model.parameter_names_) == len(model.parameters_)
+    )
+
+
+_REGRESSED: Layout = {
+    **_ORDINAL,
+    **_SEARCHED,
+    "link": choice("logit", "probit", "cloglog", "loglog", "cauchit"),
+    "thresholds": choice("flexible", "symmetric", "symmetric2", "equidistant"),
+    "coef_": floats("l", nan=True),
+    "thresholds_": floats("K-1", increasing=True, infinite=True),
+    "_nominal": ints("p", low=0, high="d"),
+    "nominal_coef_": floats("p", "K-1", nan=True),
+    "_scale": ints("c", low=0, high="d"),
+    "scale_coef_": floats("c", nan=True),
+    "_observed": ints("o", low=0, high="K"),
+    "parameters_": floats("t"),
+    "parameter_names_": anything,
+    "covariance_": optional(floats("t", "t", nan=True)),
+    **dict.fromkeys(
+        ["log_likelihood_", "null_log_likelihood_", "effective_df_", "n_observations_"], _VALUE
+    ),
+    "notes_": anything,
+    "also": _effects_fit,
+}
 _HALFSPACE: Layout = {"w": floats("d"), "bias": number()}
 _ESTIMATORS: dict[str, Layout] = {
     "OrdinalGP": {**_GP, "log_evidence_": _VALUE, "_stream?": part("Stream", d="d")},
     "LeastSquaresOrdinalGP": {**_GP, "slope_": number(), "loo_log_score_": _VALUE},
     "OrdinalBoost": _BOOSTED,
+    "OrdinalRegression": _REGRESSED,
     "RankBoost": _BOOSTED,
     "OrdinalSVM": _SVM,
     "OrdinalSVMCV": {**_SVM, "C_": _POSITIVE, "gamma_": number(0.0), "best_score_": _VALUE,

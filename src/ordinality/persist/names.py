@@ -28,6 +28,7 @@ _PLACES = """
     estimators.low_rank_imputer: LowRankImputer
     estimators.ordinal_boost: OrdinalBoost RankBoost
     estimators.ordinal_gp: OrdinalGP
+    estimators.ordinal_regression: OrdinalRegression
     estimators.ordinal_svm: OrdinalSVM OrdinalSVMCV
     estimators.preference_data: Answers Items
     estimators.preference_gp: PreferenceGP

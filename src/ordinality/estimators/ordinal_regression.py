@@ -1,0 +1,999 @@
+"""The cumulative link model as an estimator: coefficients, standard errors and tests."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+from scipy.stats import chi2, norm
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..cumulative import inference
+from ..cumulative.links import LINKS
+from ..cumulative.penalty import Penalty
+from ..cumulative.regression import Regression, fit_regression
+from ..cumulative.structures import STRUCTURES, threshold_structure
+from .base_ordinal import OrdinalClassifier
+from .fitting import (
+    FitLog,
+    atomic,
+    check_choices,
+    check_positive,
+    check_weights,
+    check_whole,
+    rows_of,
+)
+from .regression_summary import (
+    ModelComparison,
+    ProbabilityIntervals,
+    RegressionSummary,
+    TermTests,
+)
+
+__all__ = ["OrdinalRegression"]
+
+_OF_ROWS = ("_regression", "_kept", "_n_rows")
+_MOST_LEVELS = 1000  # each threshold is a row of the information matrix
+
+
+class OrdinalRegression(OrdinalClassifier):
+    """Cumulative link model: proportional odds and its relatives, by maximum likelihood.
+
+    A latent value ``x @ coef_`` plus noise is cut into levels by thresholds, so that
+    ``P(y <= k) = F((thresholds_[k] - x @ coef_) / s)``. With the logit link this is the
+    proportional odds model; a positive coefficient moves rows to higher levels, and ``exp`` of
+    it is an odds ratio. R calls it ``clm`` (package ordinal) or ``polr``.
+
+    Parameters
+    ----------
+    link : {"logit", "probit", "cloglog", "loglog", "cauchit"}, default="logit"
+        Distribution F of the noise: logistic, normal, that of minima (proportional hazards) or
+        maxima, Cauchy.
+    nominal : column or list of columns, default=None
+        Columns, by name or number, with an effect of their own on each threshold (partial
+        proportional odds). They have no location effect.
+    scale : column or list of columns, default=None
+        Columns that change the noise, ``s = exp(z @ scale_coef_)``, beside their location
+        effect.
+    random : None, default=None
+        Grouping columns with random effects.
+    thresholds : {"flexible", "symmetric", "symmetric2", "equidistant"}, default="flexible"
+        Free thresholds; at the same distances to both sides of the centre, or of zero; or with
+        one spacing.
+    penalty : {None, "l2", "elasticnet"}, default=None
+        What is taken from the log-likelihood: nothing, so that estimates have standard errors;
+        ``alpha / 2`` times the sum of squares of ``coef_``; or, from the mean log-likelihood,
+        ``alpha * (l1_ratio * |coef_|_1 + (1 - l1_ratio) / 2 * |coef_|^2)``, which sets some
+        coefficients to zero. Thresholds, nominal and scale effects are free.
+    alpha : float, default=1.0
+        Strength of the penalty.
+    l1_ratio : float, default=0.5
+        Share of the absolute values in the elastic net, above 0 and at most 1.
+    standardize : bool, default=False
+        Whether the penalty is of the coefficients of columns scaled to unit spread, and not in
+        the units of X. Without a penalty it makes no difference.
+    levels : array-like of shape (K,), default=None
+        The labels in order, lowest first. None: the order `y` carries, else sorted.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of labels, ``{label: weight}``, by which the weights of their rows are
+        multiplied; "balanced" gives every level the same total weight.
+    decision : {"mode", "median", "mean"} or array-like of shape (K, K), default="mode"
+        How `predict` chooses a level: the most probable, the median, the rounded mean of the
+        ranks, or the one of least expected cost, where entry (i, j) is the cost of predicting
+        level j when level i is true.
+    tol : float, default=1e-10
+        The search ends when a step promises less than half of this in log-likelihood.
+    max_iter : int, default=100
+        Most steps.
+    verbose : int, default=0
+        1 writes the stages of a long fit to stderr, 2 every step. The logger "ordinality" gets
+        them in any case, as INFO and DEBUG.
+
+    Attributes
+    ----------
+    levels_ : ndarray of shape (K,)
+        Labels in order. ``classes_`` holds the same, sorted.
+    coef_ : ndarray of shape (number of location columns,)
+        Location effects, in the order of the columns of X that are not nominal; NaN for a
+        column that is a combination of earlier ones.
+    thresholds_ : ndarray of shape (K - 1,)
+        Thresholds, where nominal columns are zero. A level without rows has equal thresholds
+        on both sides, infinite ones at an end.
+    nominal_coef_ : ndarray of shape (number of nominal columns, K - 1)
+        What each nominal column adds to each threshold.
+    scale_coef_ : ndarray of shape (number of scale columns,)
+        Effects on the log of the noise.
+    parameter_names_ : ndarray of str
+        Estimated parameters: thresholds, nominal, location and scale effects.
+    parameters_ : ndarray of the same shape
+        Their estimates.
+    covariance_ : ndarray of shape (parameters, parameters) or None
+        Inverse of the observed information; NaN for parameters without finite estimate. None
+        after a penalty, and for more than 5000 columns.
+    log_likelihood_ : float
+        At the estimates, without the penalty.
+    null_log_likelihood_ : float
+        Of thresholds alone.
+    effective_df_ : float
+        Number of parameters; after a penalty, the effective number.
+    n_observations_ : float
+        Sum of the weights.
+    notes_ : list of str
+        What was found about the data: dependent columns, levels without rows, separation.
+    n_iter_ : int
+        Steps of the search.
+    converged_ : bool
+        Whether it met its tolerance at a finite maximum.
+
+    See Also
+    --------
+    OrdinalGP : For effects that are not linear.
+
+    Notes
+    -----
+    A weight of two equals the row twice. Pickles and model files do not hold the rows, which
+    `residuals`, the tests and profile intervals need.
+
+    References
+    ----------
+    McCullagh (1980), "Regression models for ordinal data", JRSS B 42; Agresti (2010),
+    "Analysis of Ordinal Categorical Data".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinality import OrdinalRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> y = np.digitize(X[:, 0] + rng.logistic(size=300), [-1.0, 1.0])
+    >>> model = OrdinalRegression().fit(X, y)
+    >>> print(model.summary())
+    Ordinal regression, logit link, flexible thresholds
+    rows: 300, levels: 3, parameters: 4, confidence of intervals: 0.95
+    log-likelihood: -289.4116, null: -325.8871
+    AIC: 586.8231, BIC: 601.6383
+    McFadden R2: 0.1119, Nagelkerke R2: 0.2436
+    <BLANKLINE>
+         estimate      se        z        p    lower    upper  odds ratio
+    0|1   -1.0373  0.1401  -7.4031  <0.0001  -1.3120  -0.7627           -
+    1|2    1.0503  0.1407   7.4675  <0.0001   0.7747   1.3260           -
+    x0     1.0156  0.1309   7.7596  <0.0001   0.7591   1.2722      2.7611
+    x1     0.1317  0.1123   1.1726   0.2410  -0.0884   0.3519      1.1408
+    >>> model.predict([[-2.0, 0.0], [0.0, 0.0], [2.0, 0.0]])
+    array([0, 1, 2])
+    """
+
+    def __init__(
+        self,
+        link: str = "logit",
+        *,
+        nominal: Any = None,
+        scale: Any = None,
+        random: Any = None,
+        thresholds: str = "flexible",
+        penalty: str | None = None,
+        alpha: float = 1.0,
+        l1_ratio: float = 0.5,
+        standardize: bool = False,
+        levels: Any = None,
+        class_weight: Any = None,
+        decision: Any = "mode",
+        tol: float = 1e-10,
+        max_iter: int = 100,
+        verbose: int = 0,
+    ) -> None:
+        self.link = link
+        self.nominal = nominal
+        self.scale = scale
+        self.random = random
+        self.thresholds = thresholds
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.standardize = standardize
+        self.levels = levels
+        self.class_weight = class_weight
+        self.decision = decision
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+
+    # ------------------------------------------------------------ fitting
+
+    @atomic
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None
+    ) -> OrdinalRegression:
+        """Estimate thresholds and effects by maximum likelihood.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Finite numbers.
+        y : array-like of shape (n,)
+            Labels: integers, strings, booleans, an ordered Categorical or Enum.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows: 2 counts as two copies of a row, 0 as none.
+        offset : array-like of shape (n,), default=None
+            Known part of the latent value, added to ``x @ coef_``. Predictions are for zero.
+
+        Returns
+        -------
+        self : OrdinalRegression
+            The fitted estimator.
+        """
+        self._check_parameters()
+        X, checked = validate_data(
+            self, X, y, dtype=np.float64, accept_sparse="csr", y_numeric=False
+        )
+        log = FitLog(self)
+        weights = check_weights(sample_weight, X.shape[0])
+        shifts = _check_offset(offset, X.shape[0])
+        kept = np.flatnonzero(weights > 0)
+        ranks = self._learn_levels(rows_of(y, checked, kept), checked)
+        self._check_levels(ranks)
+        weights = weights[kept]
+        weights = weights * self._class_factors(ranks, weights)[ranks]
+        self._nominal, self._scale = self._columns("nominal"), self._columns("scale")
+        rows = X if len(kept) == X.shape[0] else X[kept]
+        found = fit_regression(
+            *self._parts(rows), ranks, weights, shifts[kept],
+            n_levels=len(self.levels_), link=LINKS[self.link], thresholds=self.thresholds,
+            penalty=self._penalty(), tol=float(self.tol), max_iter=int(self.max_iter),
+            tell=lambda i, value, gain: log.step(
+                "step %d: log-likelihood %.10g, decrement %.2g", i, value, gain
+            ),
+        )  # fmt: skip
+        self._keep(found, kept, len(checked))
+        log.stage("log-likelihood %.10g after %d steps", self.log_likelihood_, self.n_iter_)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_choices(
+            self,
+            link=tuple(LINKS),
+            thresholds=STRUCTURES,
+            penalty=(None, "l2", "elasticnet"),
+            standardize=(True, False),
+        )
+        check_positive(self, "tol", "alpha")
+        check_whole(self, max_iter=1)
+        share: Any = self.l1_ratio
+        if not (isinstance(share, Real) and 0 < float(share) <= 1):
+            raise ValueError(
+                f"l1_ratio={self.l1_ratio!r} must be a number above 0 and at most 1; for 0 use "
+                "penalty='l2'."
+            )
+        if self.random is not None:
+            raise ValueError(
+                f"random={self.random!r}: random effects are not available; leave it out."
+            )
+        self._check_decision()
+
+    def _check_levels(self, ranks: np.ndarray) -> None:
+        """Refuse numbers of levels that the thresholds cannot have."""
+        K = len(self.levels_)
+        if K > _MOST_LEVELS:
+            raise ValueError(
+                f"y has {K} levels, but at most {_MOST_LEVELS} can be modelled; join levels, "
+                "for instance with numpy.digitize."
+            )
+        if K == 2 and self.thresholds != "flexible":
+            raise ValueError(
+                f"thresholds={self.thresholds!r} needs three levels or more, but there are "
+                "two; use thresholds='flexible'."
+            )
+
+    def _penalty(self) -> Penalty | None:
+        if self.penalty is None:
+            return None
+        share = float(self.l1_ratio) if self.penalty == "elasticnet" else 0.0
+        return Penalty(float(self.alpha), share, bool(self.standardize))
+
+    def _columns(self, role: str) -> np.ndarray:
+        """Numbers of the columns that a parameter names."""
+        given = getattr(self, role)
+        if given is None:
+            return np.empty(0, dtype=np.int64)
+        single = isinstance(given, str | Integral)
+        named = [given] if single else list(given)
+        found = np.array([self._column(role, name) for name in named], dtype=np.int64)
+        if len(np.unique(found)) < len(found):
+            raise ValueError(f"{role}={given!r} names a column twice; name each once.")
+        return found
+
+    def _column(self, role: str, name: Any) -> int:
+        d = self.n_features_in_
+        if isinstance(name, int | np.integer) and not isinstance(name, bool):
+            if not -d <= int(name) < d:
+                raise ValueError(
+                    f"{role} names column {name}, but X has {d} columns; use 0 to {d - 1}."
+                )
+            return int(name) % d
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            raise ValueError(
+                f"{role} names column {name!r}, but X has no column names; pass a data frame, "
+                "or give the number of the column."
+            )
+        at = np.flatnonzero(names == name)
+        if not len(at):
+            raise ValueError(
+                f"{role} names column {name!r}, which X does not have; its columns are "
+                f"{_listed(names)}."
+            )
+        return int(at[0])
+
+    def _parts(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Location, nominal and scale columns of checked rows."""
+        columns = (X[:, at] for at in (self._nominal, self._scale))
+        N, Z = (part.toarray() if sparse.issparse(part) else part for part in columns)
+        return (X[:, self._location] if len(self._nominal) else X), N, Z
+
+    @property
+    def _location(self) -> np.ndarray:
+        """Numbers of the columns with location effects."""
+        return np.setdiff1d(np.arange(self.n_features_in_), self._nominal)
+
+    # ------------------------------------------------------------ what was learnt
+
+    def _keep(self, found: Regression, kept: np.ndarray, n: int) -> None:
+        """Set the fitted attributes, and say what was noticed."""
+        self._regression, self._kept, self._n_rows = found, kept, n
+        self._observed = found.observed
+        estimate, structure = found.estimate, found.rows.structure
+        thresholds, location, scale = found.rows.places
+        A = estimate[thresholds].reshape(-1, structure.J.shape[1])
+        effects = np.full((len(self._nominal), A.shape[1]), np.nan)
+        effects[found.kept_nominal] = A[1:]
+        self.thresholds_ = self._every_threshold(structure.J @ A[0], outside=True)
+        self.nominal_coef_ = self._every_threshold(effects @ structure.J.T, outside=False)
+        self.coef_ = _filled(found.kept_location, estimate[location])
+        self.scale_coef_ = _filled(found.kept_scale, estimate[scale])
+        self.parameters_, self.covariance_ = estimate, found.covariance
+        self.parameter_names_ = np.array(self._names(found))
+        self.log_likelihood_ = float(found.maximum.evaluation.value)
+        self.null_log_likelihood_ = inference.null_log_likelihood(found.rows)
+        self.effective_df_ = found.effective_df
+        self.n_observations_ = float(found.rows.weights.sum())
+        self.n_iter_ = found.maximum.n_iter
+        self.converged_ = bool(found.maximum.converged and found.separation is None)
+        self.notes_ = self._noticed(found)
+        self._warn(found)
+
+    def _every_threshold(self, values: np.ndarray, *, outside: bool) -> np.ndarray:
+        """Values at thresholds between observed levels, as values at all K - 1."""
+        K = len(self.levels_)
+        below = np.searchsorted(self._observed, np.arange(K - 1), side="right")
+        ends = (-np.inf, np.inf) if outside else (0.0, 0.0)
+        first, last = (np.full((*values.shape[:-1], 1), end) for end in ends)
+        return np.concatenate([first, values, last], axis=-1)[..., below]
+
+    def _names(self, found: Regression) -> list[str]:
+        labels = [str(self.levels_[k]) for k in found.observed]
+        cuts = list(found.rows.structure.names)
+        if not cuts:
+            cuts = [f"{a}|{b}" for a, b in pairwise(labels)]
+        names = self._feature_names()
+        nominal = names[self._nominal][found.kept_nominal]
+        location = names[self._location][found.kept_location]
+        scale = names[self._scale][found.kept_scale]
+        return [
+            *cuts, *(f"{name}:{cut}" for name in nominal for cut in cuts), *location,
+            *(f"scale:{name}" for name in scale),
+        ]  # fmt: skip
+
+    def _feature_names(self) -> np.ndarray:
+        default = [f"x{j}" for j in range(self.n_features_in_)]
+        return np.asarray(getattr(self, "feature_names_in_", default), dtype=object)
+
+    def _noticed(self, found: Regression) -> list[str]:
+        """Notes about the data, in plain sentences."""
+        notes, names = [], self._feature_names()
+        missing = np.setdiff1d(np.arange(len(self.levels_)), found.rows.y)
+        if self.thresholds == "flexible":
+            missing = np.setdiff1d(np.arange(len(self.levels_)), found.observed)
+        if len(missing):
+            notes.append(
+                f"no row has level {_listed(self.levels_[missing])}; "
+                + ("its probability is 0." if self.thresholds == "flexible" else
+                   "its probability follows from the structure of the thresholds.")
+            )  # fmt: skip
+        roles = [("location", names[self._location], found.kept_location),
+                 ("nominal", names[self._nominal], found.kept_nominal),
+                 ("scale", names[self._scale], found.kept_scale)]  # fmt: skip
+        for role, of_role, kept in roles:
+            if not np.all(kept):
+                notes.append(
+                    f"the {role} effect of {_listed(of_role[~kept])} cannot be told from the "
+                    "thresholds and the columns before it (a constant, or a combination of "
+                    "them); it is left out and its coefficient is NaN."
+                )
+        if found.separation is not None:
+            notes.append(self._about_separation(found))
+        if found.disordered:
+            notes.append(
+                f"at {found.disordered} rows the nominal effects put thresholds out of order, "
+                "and some levels have probability 0 there; make fewer columns nominal."
+            )
+        if found.covariance is None and self.penalty is None:
+            notes.append("there are no standard errors for so many columns.")
+        return notes
+
+    def _about_separation(self, found: Regression) -> str:
+        assert found.separation is not None
+        direction = found.separation.direction
+        q = found.rows.structure.J.shape[1]
+        thresholds, location, _ = found.rows.places
+        names = self._feature_names()
+        by_nominal = np.any(direction[thresholds].reshape(-1, q)[1:] != 0, axis=1)
+        involved = [
+            *names[self._nominal][found.kept_nominal][by_nominal],
+            *names[self._location][found.kept_location][direction[location] != 0],
+        ]
+        levels = self.levels_[found.observed[found.separation.levels]]
+        remedy = "make it a location effect" if np.any(by_nominal) else (
+            "use penalty='l2' with alpha=0.16 and standardize=True"
+        )  # fmt: skip
+        return (
+            f"{_listed(np.array(involved, dtype=object))} separates rows of level "
+            f"{_listed(levels)} from others without error, so the likelihood grows without "
+            f"end in that direction and has no finite estimate; {remedy}, leave the column "
+            "out, or join levels. Likelihood-ratio tests stay valid, standard errors do not."
+        )
+
+    def _warn(self, found: Regression) -> None:
+        if found.separation is not None:
+            warnings.warn(self._about_separation(found), ConvergenceWarning, stacklevel=5)
+        elif not found.maximum.converged:
+            warnings.warn(
+                f"The search stopped after {self.n_iter_} steps with decrement "
+                f"{found.maximum.decrement:.1e} above tol {self.tol:.1e}; raise max_iter, or "
+                "remove nominal or scale effects that the data do not determine.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        if found.disordered:
+            warnings.warn(self.notes_[-1], UserWarning, stacklevel=5)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        # The rows, which a file should not hold, and what is needed with them only.
+        return {name: value for name, value in state.items() if name not in _OF_ROWS}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # ------------------------------------------------------------ prediction
+
+    def predict_latent(self, X: Any) -> np.ndarray:
+        """The location ``x @ coef_``, which the thresholds cut.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows to predict.
+
+        Returns
+        -------
+        latent : ndarray of shape (n,)
+            On the scale of ``thresholds_``; where there are scale effects, before division by
+            the noise of the row.
+        """
+        return self._latent(*self._checked(X))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores as scikit-learn expects them: log-probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows to predict.
+
+        Returns
+        -------
+        scores : ndarray of shape (n,) or (n, K)
+            In the order of ``classes_``; with two levels the log-odds of ``classes_[1]``.
+        """
+        # The smallest positive number stands for a probability that underflows.
+        scores = np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny))
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_interval(self, X: Any, level: float = 0.95) -> ProbabilityIntervals:
+        """Confidence intervals of the probabilities of the levels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Rows to predict.
+        level : float, default=0.95
+            Confidence.
+
+        Returns
+        -------
+        ProbabilityIntervals
+            ``lower``, ``upper``, ``proba`` and ``standard_error``, each of shape (n, K) with
+            columns in the order of ``levels_``: the delta method on the logit scale.
+        """
+        _check_level(level)
+        checked = self._checked(X)
+        covariance = self._covariance()
+        parts = [part[:, ~np.isnan(coef)] if np.any(np.isnan(coef)) else part
+                 for part, coef in zip(checked, self._coefficients(), strict=True)]  # fmt: skip
+        if not np.all(np.isfinite(covariance)):
+            raise ValueError(
+                "some coefficients have no finite estimate, so probabilities have no standard "
+                "errors; see notes_ for the columns."
+            )
+        P, se, lower, upper = inference.intervals_of_probabilities(
+            self._linear(), covariance, *parts, level=level
+        )
+        if P.shape[1] < len(self.levels_):  # levels without rows
+            spread = np.zeros((4, len(P), len(self.levels_)))
+            spread[:, :, self._observed] = [lower, upper, P, se]
+            return ProbabilityIntervals(*spread)
+        return ProbabilityIntervals(lower, upper, P, se)
+
+    def _coefficients(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """One number for each location, nominal and scale column: NaN if it was left out."""
+        nominal = self.nominal_coef_
+        return (
+            self.coef_,
+            nominal.sum(axis=1) if len(nominal) else np.empty(0),
+            self.scale_coef_,
+        )
+
+    def _linear(self) -> inference.UnitParameters:
+        """The estimated parameters, without those left out."""
+        K = len(self._observed) if self.thresholds == "flexible" else len(self.levels_)
+        J = threshold_structure(self.thresholds, K).J
+        location, nominal, _ = (~np.isnan(coef) for coef in self._coefficients())
+        size = (1 + np.count_nonzero(nominal)) * J.shape[1]
+        split = size + np.count_nonzero(location)
+        A = self.parameters_[:size].reshape(-1, J.shape[1])
+        effects = self.parameters_[size:split], self.parameters_[split:]
+        return inference.UnitParameters(LINKS[self.link], J, A, *effects)
+
+    def _checked(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        check_is_fitted(self)
+        return self._parts(
+            validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        )
+
+    def _latent(self, X: Any, N: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        return np.asarray(X @ np.nan_to_num(self.coef_))
+
+    def _level_proba(self, X: Any) -> np.ndarray:
+        checked = self._checked(X)
+        n = checked[0].shape[0]
+        centre = self._latent(*checked)[:, None]
+        cuts = self.thresholds_ + checked[1] @ np.nan_to_num(self.nominal_coef_)
+        s = np.exp(checked[2] @ np.nan_to_num(self.scale_coef_))[:, None]
+        # Where nominal effects cross, a threshold below the one before it leaves no room.
+        cuts = np.maximum.accumulate(cuts, axis=1)
+        edges = np.column_stack([np.full(n, -np.inf), cuts, np.full(n, np.inf)])
+        with np.errstate(invalid="ignore"):  # of infinite thresholds next to each other
+            width = (edges[:, 1:] - edges[:, :-1]) / s
+            ends = (edges - centre) / s
+        proba = LINKS[self.link].probability(ends[:, :-1], ends[:, 1:], width)
+        return proba / proba.sum(axis=1, keepdims=True)
+
+    # ------------------------------------------------------------ inference
+
+    def summary(self, level: float = 0.95) -> RegressionSummary:
+        """Table of estimates with standard errors, tests and intervals.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence of the Wald intervals.
+
+        Returns
+        -------
+        RegressionSummary
+            Prints as a table, shows as one in notebooks; ``to_frame()`` gives a data frame.
+        """
+        check_is_fitted(self)
+        _check_level(level)
+        estimate = self.parameters_
+        se = np.full(len(estimate), np.nan)
+        if self.covariance_ is not None:
+            se = np.sqrt(np.diagonal(self.covariance_))
+        z = estimate / se
+        reach = norm.ppf(0.5 + 0.5 * level) * se
+        columns = {"estimate": estimate, "se": se, "z": z, "p": 2 * norm.sf(np.abs(z)),
+                   "lower": estimate - reach, "upper": estimate + reach}  # fmt: skip
+        if self.link == "logit":
+            ratio = np.full(len(estimate), np.nan)
+            at = self._location_places()
+            ratio[at] = np.exp(estimate[at])
+            columns["odds ratio"] = ratio
+        notes = list(self.notes_)
+        if self.penalty is not None:
+            notes.append("after a penalty estimates have no standard errors or p-values.")
+        title = f"Ordinal regression, {self.link} link, {self.thresholds} thresholds"
+        return RegressionSummary(
+            title, tuple(self.parameter_names_), columns, self._facts(level), tuple(notes)
+        )
+
+    def _location_places(self) -> slice:
+        """Where location effects stand among the parameters."""
+        scale = int(np.count_nonzero(~np.isnan(self.scale_coef_)))
+        location = int(np.count_nonzero(~np.isnan(self.coef_)))
+        stop = len(self.parameters_) - scale
+        return slice(stop - location, stop)
+
+    def _facts(self, level: float) -> dict[str, str]:
+        fit, null = self.log_likelihood_, self.null_log_likelihood_
+        n, df = self.n_observations_, self.effective_df_
+        return {
+            "rows": f"{n:.10g}, levels: {len(self.levels_)}, parameters: {df:.6g}, "
+            f"confidence of intervals: {level:g}",
+            "log-likelihood": f"{fit:.4f}, null: {null:.4f}",
+            "AIC": f"{self.aic():.4f}, BIC: {self.bic():.4f}",
+            "McFadden R2": f"{self.pseudo_r2('mcfadden'):.4f}, "
+            f"Nagelkerke R2: {self.pseudo_r2('nagelkerke'):.4f}",
+        }
+
+    def aic(self) -> float:
+        """Akaike's information criterion, with the effective number of parameters.
+
+        Returns
+        -------
+        float
+            ``2 df - 2 log_likelihood_``; smaller is better.
+        """
+        check_is_fitted(self)
+        return float(2 * self.effective_df_ - 2 * self.log_likelihood_)
+
+    def bic(self) -> float:
+        """Bayesian information criterion; n is the sum of the weights.
+
+        Returns
+        -------
+        float
+            ``log(n) df - 2 log_likelihood_``; smaller is better.
+        """
+        check_is_fitted(self)
+        return float(
+            np.log(self.n_observations_) * self.effective_df_ - 2 * self.log_likelihood_
+        )
+
+    def pseudo_r2(self, kind: Literal["mcfadden", "nagelkerke"] = "mcfadden") -> float:
+        """Gain in log-likelihood over thresholds alone, as a share.
+
+        Parameters
+        ----------
+        kind : {"mcfadden", "nagelkerke"}, default="mcfadden"
+            One minus the ratio of the log-likelihoods, or the generalised R2 divided by its
+            largest value.
+
+        Returns
+        -------
+        float
+            0 for no gain.
+        """
+        check_is_fitted(self)
+        if kind not in ("mcfadden", "nagelkerke"):
+            raise ValueError(f"kind={kind!r} is not known; choose 'mcfadden' or 'nagelkerke'.")
+        fit, null, n = self.log_likelihood_, self.null_log_likelihood_, self.n_observations_
+        if kind == "mcfadden":
+            return float(1 - fit / null)
+        return float(np.expm1(2 * (null - fit) / n) / np.expm1(2 * null / n))
+
+    def conf_int(
+        self, level: float = 0.95, method: Literal["wald", "profile"] = "wald"
+    ) -> np.ndarray:
+        """Confidence intervals of the parameters.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence.
+        method : {"wald", "profile"}, default="wald"
+            Estimate plus and minus multiples of the standard error, or where twice the profile
+            log-likelihood has fallen by a quantile of chi-squared: slower, better for few rows,
+            and valid, with an infinite end, under separation.
+
+        Returns
+        -------
+        ndarray of shape (parameters, 2)
+            In the order of ``parameter_names_``.
+        """
+        check_is_fitted(self)
+        _check_level(level)
+        if method == "wald":
+            se = np.sqrt(np.diagonal(self._covariance()))
+            reach = norm.ppf(0.5 + 0.5 * level) * se
+            return np.column_stack([self.parameters_ - reach, self.parameters_ + reach])
+        if method != "profile":
+            raise ValueError(f"method={method!r} is not known; choose 'wald' or 'profile'.")
+        self._covariance()
+        fit = self._rows("profile intervals")
+        return np.array(
+            [inference.profile_interval(fit, j, level) for j in range(len(self.parameters_))]
+        )
+
+    def covariance(
+        self,
+        kind: Literal["observed", "robust", "cluster"] = "observed",
+        groups: Any = None,
+    ) -> np.ndarray:
+        """Covariance of the estimates.
+
+        Parameters
+        ----------
+        kind : {"observed", "robust", "cluster"}, default="observed"
+            The inverse of the observed information; the sandwich, valid if weights are
+            sampling weights or the model is only an approximation; or the sandwich of sums
+            within groups of dependent rows. The last two have no small-sample factor.
+        groups : array-like of shape (n,), default=None
+            Group of each row given to `fit`, for ``kind="cluster"``.
+
+        Returns
+        -------
+        ndarray of shape (parameters, parameters)
+            In the order of ``parameter_names_``.
+        """
+        check_is_fitted(self)
+        if kind not in ("observed", "robust", "cluster"):
+            raise ValueError(
+                f"kind={kind!r} is not known; choose 'observed', 'robust' or 'cluster'."
+            )
+        if (kind == "cluster") != (groups is not None):
+            raise ValueError(
+                "groups and kind='cluster' belong together; give the group of each row, or "
+                "another kind."
+            )
+        observed = self._covariance()
+        if kind == "observed":
+            return observed.copy()
+        fit = self._rows(f"kind={kind!r}")
+        if groups is None:
+            return inference.sandwich(fit)
+        codes = np.asarray(groups)
+        if codes.shape != (self._n_rows,):
+            raise ValueError(
+                f"groups has shape {codes.shape}, but fit saw {self._n_rows} rows; give one "
+                "group for each."
+            )
+        return inference.sandwich(fit, codes[self._kept])
+
+    def residuals(
+        self,
+        kind: Literal["surrogate", "quantile", "probability"] = "surrogate",
+        random_state: Any = None,
+    ) -> np.ndarray:
+        """Residuals of the rows given to `fit`; plot them against each column.
+
+        Parameters
+        ----------
+        kind : {"surrogate", "quantile", "probability"}, default="surrogate"
+            With U uniform between the model's probabilities of a lower level and of this level
+            or a lower one: the quantile of the noise at U; U itself, uniform if the model is
+            right; or ``P(lower) - P(higher)``, without randomness.
+        random_state : int, RandomState or None, default=None
+            Draws U; None is a fixed seed.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            NaN for rows of weight zero.
+        """
+        check_is_fitted(self)
+        if kind not in ("surrogate", "quantile", "probability"):
+            raise ValueError(
+                f"kind={kind!r} is not known; choose 'surrogate', 'quantile' or 'probability'."
+            )
+        lower, upper = inference.residual_bounds(self._rows("residuals"))
+        out = np.full(self._n_rows, np.nan)
+        if kind == "probability":
+            out[self._kept] = lower + upper - 1.0
+            return out
+        rng = check_random_state(0 if random_state is None else random_state)
+        U = lower + (upper - lower) * rng.uniform(size=len(lower))
+        out[self._kept] = U if kind == "quantile" else LINKS[self.link].ppf(U)
+        return out
+
+    def test_proportional_odds(
+        self, terms: Mapping[str, Sequence[Any]] | None = None
+    ) -> TermTests:
+        """Test whether effects are the same at all thresholds.
+
+        Parameters
+        ----------
+        terms : dict of str to list of columns, default=None
+            Columns to test together, such as the indicators of one factor. None: each alone.
+
+        Returns
+        -------
+        TermTests
+            For each term the likelihood-ratio test of the model with the term nominal, the
+            score test of the same, and for the logit link Brant's test of K-1 binary models;
+            small p-values speak against one effect for all.
+        """
+        fit, groups = self._testable("test_proportional_odds", terms)
+        if fit.rows.n_levels < 3:
+            raise ValueError(
+                "with two levels there is one threshold, and nothing to test; proportional "
+                "odds need three levels or more."
+            )
+        ratio = [inference.likelihood_ratio(fit, g, "nominal") for g in groups.values()]
+        score = [inference.score_test(fit, g) for g in groups.values()]
+        columns: dict[str, Any] = {
+            "LR": [t.statistic for t in ratio],
+            "df": [t.df for t in ratio],
+            "LR p": [t.p_value for t in ratio],
+            "score": [t.statistic for t in score],
+            "score p": [t.p_value for t in score],
+        }
+        notes = []
+        if self.link == "logit":
+            brant = inference.brant_test(fit, list(groups.values()))
+            if brant is None:
+                notes.append("Brant's test does not exist: a binary model has no finite fit.")
+            else:
+                columns["Brant"] = [t.statistic for t in brant]
+                columns["Brant p"] = [t.p_value for t in brant]
+        return _tests("Tests of proportional odds", groups, columns, notes)
+
+    def test_scale(self, terms: Mapping[str, Sequence[Any]] | None = None) -> TermTests:
+        """Test whether columns change the noise, by likelihood ratios.
+
+        Parameters
+        ----------
+        terms : dict of str to list of columns, default=None
+            Columns to test together. None: each alone.
+
+        Returns
+        -------
+        TermTests
+            For each term the test of the model with its scale effects against this model.
+        """
+        fit, groups = self._testable("test_scale", terms)
+        found = [inference.likelihood_ratio(fit, g, "scale") for g in groups.values()]
+        columns = {"LR": [t.statistic for t in found], "df": [t.df for t in found],
+                   "p": [t.p_value for t in found]}  # fmt: skip
+        return _tests("Tests of scale effects", groups, columns, [])
+
+    def compare(self, other: OrdinalRegression) -> ModelComparison:
+        """Likelihood-ratio test of this model and another, one of which contains the other.
+
+        Parameters
+        ----------
+        other : OrdinalRegression
+            Fitted to the same rows, without a penalty, with more or fewer effects.
+
+        Returns
+        -------
+        ModelComparison
+            Prints as a table of both models; has ``statistic``, ``df`` and ``p_value``.
+        """
+        check_is_fitted(self)
+        if not isinstance(other, OrdinalRegression):
+            raise TypeError(f"other is a {type(other).__name__}; pass an OrdinalRegression.")
+        check_is_fitted(other)
+        if self.penalty is not None or other.penalty is not None:
+            raise ValueError(
+                "a penalised model has no likelihood-ratio test; set penalty=None."
+            )
+        if (self.n_observations_, *self.levels_) != (other.n_observations_, *other.levels_):
+            raise ValueError(
+                f"the models saw different data ({self.n_observations_:g} and "
+                f"{other.n_observations_:g} rows); fit both to the same rows."
+            )
+        small, large = sorted([self, other], key=lambda model: model.effective_df_)
+        df = int(large.effective_df_ - small.effective_df_)
+        if df == 0 or large.link != small.link:
+            raise ValueError(
+                "neither model contains the other: they have "
+                + ("different links." if df else "the same number of parameters.")
+                + " Compare them by aic() or by cross-validation."
+            )
+        statistic = max(2 * (large.log_likelihood_ - small.log_likelihood_), 0.0)
+        p = float(chi2.sf(statistic, df))
+        columns = {"parameters": np.array([m.effective_df_ for m in (small, large)]),
+                   "log-likelihood": np.array([m.log_likelihood_ for m in (small, large)]),
+                   "AIC": np.array([m.aic() for m in (small, large)]),
+                   "LR": np.array([np.nan, statistic]), "df": np.array([np.nan, df]),
+                   "p": np.array([np.nan, p])}  # fmt: skip
+        return ModelComparison(
+            "Likelihood-ratio test", ("smaller", "larger"), columns, {}, (), statistic, df, p
+        )
+
+    def _covariance(self) -> np.ndarray:
+        """The covariance, or why there is none."""
+        if self.covariance_ is None:
+            raise ValueError(
+                "a penalised fit has no standard errors; set penalty=None."
+                if self.penalty is not None
+                else f"there are no standard errors for {len(self.coef_)} columns; use fewer."
+            )
+        return self.covariance_
+
+    def _rows(self, what: str) -> Regression:
+        """The fit with its rows, or why it is not here."""
+        fit: Regression | None = getattr(self, "_regression", None)
+        if fit is None:
+            raise ValueError(
+                f"{what} need the training rows, which a loaded or unpickled model does not "
+                "hold; fit it again."
+            )
+        return fit
+
+    def _testable(
+        self, what: str, terms: Mapping[str, Sequence[Any]] | None
+    ) -> tuple[Regression, dict[str, list[int]]]:
+        """The fit, and for each term its places among the location effects."""
+        check_is_fitted(self)
+        self._covariance()
+        fit = self._rows(what)
+        location = self._location[fit.kept_location]
+        places = {int(column): at for at, column in enumerate(location)}
+        if terms is None:
+            names = self._feature_names()
+            return fit, {str(names[column]): [at] for column, at in places.items()}
+        groups = {}
+        for name, given in terms.items():
+            columns = [given] if isinstance(given, str | Integral) else list(given)
+            found = [self._column("terms", column) for column in columns]
+            if not found or any(column not in places for column in found):
+                raise ValueError(
+                    f"terms[{name!r}]={given!r} names no column, or one without a location "
+                    "effect; name columns that are neither nominal nor left out."
+                )
+            groups[str(name)] = [places[column] for column in found]
+        return fit, groups
+
+
+def _check_level(level: Any) -> None:
+    """Refuse a confidence that is not between 0 and 1."""
+    if not (isinstance(level, Real) and 0 < float(level) < 1):
+        raise ValueError(f"level={level!r} must be a number between 0 and 1, such as 0.95.")
+
+
+def _check_offset(offset: Any, n: int) -> np.ndarray:
+    """The offset as floats, one a row; zeros if None."""
+    if offset is None:
+        return np.zeros(n)
+    try:
+        checked = np.asarray(offset, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"offset is {offset!r}; pass one number for each row.") from None
+    if checked.shape != (n,):
+        raise ValueError(
+            f"offset has shape {checked.shape}, but there are {n} rows; pass one number for "
+            "each."
+        )
+    if not np.all(np.isfinite(checked)):
+        raise ValueError("offset holds infinite or missing values; fill or drop those rows.")
+    return checked
+
+
+def _filled(kept: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Values at their places, NaN at the others."""
+    out = np.full(len(kept), np.nan)
+    out[kept] = values
+    return out
+
+
+def _listed(values: np.ndarray, most: int = 8) -> str:
+    """Some values as text for a message."""
+    shown = [repr(value.item() if hasattr(value, "item") else value) for value in values[:most]]
+    return ", ".join(shown) + (f" and {len(values) - most} more" if len(values) > most else "")
+
+
+def _tests(
+    title: str, groups: dict[str, list[int]], columns: Mapping[str, Any], notes: list[str]
+) -> TermTests:
+    arrays = {name: np.array(values, dtype=np.float64) for name, values in columns.items()}
+    return TermTests(title, tuple(groups), arrays, {}, tuple(notes))

@@ -1,0 +1,503 @@
+"""OrdinalRegression: the reference vectors, the laws of the model, and what it says of data."""
+
+import json
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ordinality import OrdinalRegression
+from ordinality.cumulative.links import LINKS
+
+pd = pytest.importorskip("pandas")
+
+VECTORS = json.loads((Path(__file__).parents[1] / "linear-vectors.json").read_text("utf-8"))
+EXPECTED = {case["id"]: case["expected"] for case in VECTORS["cases"]}
+FOLDER = Path(os.environ.get("ORDINALITY_DATA", "/nowhere")) / "ordinal"
+
+needs_data = pytest.mark.skipif(not FOLDER.is_dir(), reason="the folder of data sets is absent")
+
+
+def read(name):
+    return pd.read_csv(FOLDER / name)
+
+
+def wine():
+    table = read("wine_bitterness.csv")
+    warm, yes = table["temp"] == "warm", table["contact"] == "yes"
+    return pd.DataFrame({"warm": warm * 1.0, "yes": yes * 1.0}), table["target"], table
+
+
+def housing():
+    table = read("housing_satisfaction.csv")
+    columns = {}
+    for variable, kinds in HOUSING.items():
+        for kind in kinds:
+            found = next(c for c in table.columns if c.lower().startswith(variable.lower()))
+            columns[variable + kind] = (table[found].astype(str) == kind) * 1.0
+    return pd.DataFrame(columns), table["target"], table["weight"]
+
+
+HOUSING = {
+    "Infl": ["Medium", "High"],
+    "Type": ["Apartment", "Atrium", "Terrace"],
+    "Cont": ["High"],
+}
+
+
+def meets(model, expected):
+    """The bars of the vectors: estimates 1e-8, log-likelihood 1e-9, deviations 1e-8."""
+    assert_allclose(model.parameters_, expected["estimate"], rtol=1e-8, atol=1e-8)
+    assert model.log_likelihood_ == pytest.approx(expected["log_likelihood"], abs=1e-8)
+    if "standard_error" in expected:
+        deviations = np.sqrt(np.diagonal(model.covariance_))
+        assert_allclose(deviations, expected["standard_error"], rtol=1e-8)
+    if "covariance" in expected:
+        for i, row in enumerate(expected["covariance"]):
+            assert_allclose(model.covariance_[i, : i + 1], row, rtol=1e-8, atol=1e-9)
+    if "aic" in expected:
+        assert model.aic() == pytest.approx(expected["aic"], abs=1e-8)
+        assert model.bic() == pytest.approx(expected["bic"], abs=1e-8)
+    assert model.converged_
+
+
+def triple(tests, row, p="LR p"):
+    at = tests.names.index(row)
+    return [tests.columns[name][at] for name in ("LR", "df", p)]
+
+
+# ------------------------------------------------------------ vectors
+
+
+@needs_data
+def test_the_wine_is_as_r_has_it():
+    X, y, _ = wine()
+    expected = EXPECTED["wine-proportional-odds"]
+    model = OrdinalRegression().fit(X, y)
+    meets(model, expected)
+    assert model.parameter_names_.tolist() == expected["names"]
+    assert model.null_log_likelihood_ == pytest.approx(expected["null_log_likelihood"])
+    assert model.pseudo_r2() == pytest.approx(expected["mcfadden"], abs=1e-10)
+    assert model.pseudo_r2("nagelkerke") == pytest.approx(expected["nagelkerke"], abs=1e-10)
+    profile = model.conf_int(method="profile")[4:]
+    assert_allclose(profile, list(expected["profile_95"].values()), atol=1e-6)
+    odds, scale = model.test_proportional_odds(), model.test_scale()
+    assert_allclose(triple(odds, "yes"), expected["lr_nominal"]["yes"], atol=1e-8)
+    assert odds.columns["score"][1] == pytest.approx(expected["score_nominal_yes"][0], abs=1e-8)
+    for name, wanted in expected["lr_scale"].items():
+        assert_allclose(triple(scale, name, "p"), wanted, atol=1e-8)
+    for name, (statistic, df) in expected["lr_drop"].items():
+        found = model.compare(OrdinalRegression().fit(X.drop(columns=name), y))
+        assert (found.statistic, found.df) == (pytest.approx(statistic, abs=1e-8), df)
+    cells = expected["cells"]
+    at = pd.DataFrame(cells["rows_warm_yes"], columns=X.columns)
+    assert_allclose(model.predict_level_proba(at), cells["probability"], atol=1e-10)
+    found = model.predict_interval(at)
+    assert_allclose(found.proba, cells["probability"], atol=1e-10)
+    assert_allclose(found.standard_error, cells["standard_error"], atol=1e-10)
+    assert_allclose(found.lower, cells["lower_95"], atol=1e-10)
+    assert_allclose(found.upper, cells["upper_95"], atol=1e-10)
+    bounds = np.array(expected["quantile_residual_bounds_first_6"])
+    U = model.residuals("quantile", random_state=1)[:6]
+    assert np.all((bounds[:, 0] < U) & (bounds[:, 1] > U))
+    assert_allclose(model.residuals("probability")[:6], bounds.sum(axis=1) - 1, atol=1e-10)
+    assert_allclose(LINKS["logit"].cdf(model.residuals(random_state=1)[:6]), U, atol=1e-12)
+
+
+@needs_data
+@pytest.mark.parametrize("link", EXPECTED["wine-links"])
+def test_other_links_are_as_r_has_them(link):
+    X, y, _ = wine()
+    expected = EXPECTED["wine-links"][link]
+    model = OrdinalRegression(link).fit(X, y)
+    meets(model, expected)
+    at = pd.DataFrame([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], columns=X.columns)
+    assert_allclose(model.predict_level_proba(at), expected["cells"], atol=1e-9)
+
+
+@needs_data
+@pytest.mark.parametrize("kind", EXPECTED["wine-threshold-structures"])
+def test_structured_thresholds_are_as_r_has_them(kind):
+    X, y, _ = wine()
+    expected = EXPECTED["wine-threshold-structures"][kind]
+    model = OrdinalRegression(thresholds=kind).fit(X, y)
+    meets(model, expected)
+    assert_allclose(model.thresholds_, expected["thresholds"], atol=1e-8)
+    assert model.parameter_names_[:-2].tolist() == expected["names"][:-2]
+
+
+@needs_data
+def test_nominal_and_scale_effects_are_as_r_has_them():
+    X, y, table = wine()
+    expected = EXPECTED["wine-nominal"]
+    model = OrdinalRegression(nominal="yes").fit(X, y)
+    meets(model, expected)
+    assert model.parameter_names_.tolist() == expected["names"]
+    assert_allclose(model.nominal_coef_, [expected["estimate"][4:8]], atol=1e-8)
+    at = pd.DataFrame([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], columns=X.columns)
+    assert_allclose(model.predict_level_proba(at), expected["cells"], atol=1e-9)
+    assert_allclose(model.predict_interval(at).proba, expected["cells"], atol=1e-9)
+    meets(OrdinalRegression(scale=["yes"]).fit(X, y), EXPECTED["wine-scale"]["a"])
+    both = OrdinalRegression("probit", nominal=[1], scale=[0]).fit(X, y)
+    meets(both, EXPECTED["wine-scale"]["b"])
+    assert_allclose(both.scale_coef_, EXPECTED["wine-scale"]["b"]["estimate"][-1:], atol=1e-8)
+    offset = 0.4 * (table["bottle"] % 3)
+    meets(OrdinalRegression("loglog").fit(X, y, offset=offset), EXPECTED["wine-offset"])
+
+
+@needs_data
+def test_weighted_counts_are_as_r_has_them():
+    X, y, weight = housing()
+    expected = EXPECTED["housing-weights"]
+    model = OrdinalRegression().fit(X, y, sample_weight=weight)
+    meets(model, expected)
+    found = model.predict_interval(pd.DataFrame(expected["newdata"], columns=X.columns))
+    assert_allclose(found.proba, expected["probability"], atol=1e-10)
+    assert_allclose(found.standard_error, expected["probability_se"], atol=1e-10)
+    assert_allclose(found.upper, expected["upper_95"], atol=1e-10)
+    assert_allclose(model.conf_int(method="profile")[2:], expected["profile_95"], atol=1e-6)
+    terms = {name: [name + kind for kind in kinds] for name, kinds in HOUSING.items()}
+    odds, scale = model.test_proportional_odds(terms), model.test_scale(terms)
+    for name in terms:
+        assert_allclose(triple(odds, name), expected["lr_nominal"][name], atol=1e-7)
+        assert_allclose(triple(scale, name, "p"), expected["lr_scale"][name], atol=1e-7)
+    expected = EXPECTED["housing-scale-nominal"]
+    scaled = OrdinalRegression("probit", scale="ContHigh").fit(X, y, sample_weight=weight)
+    meets(scaled, expected["a"])
+    nominal = OrdinalRegression("cloglog", nominal="ContHigh").fit(X, y, sample_weight=weight)
+    meets(nominal, expected["b"])
+
+
+@needs_data
+def test_robust_covariances_and_brant_are_as_r_has_them():
+    table = read("wesdr_retinopathy.csv")
+    X, y = table[["age", "diab", "gh", "dbp", "sex"]], table["target"]
+    expected = EXPECTED["wesdr-robust"]
+    model = OrdinalRegression().fit(X, y)
+    meets(model, expected)
+    robust = model.covariance("robust")
+    assert_allclose(np.sqrt(np.diagonal(robust)), expected["se_sandwich"], rtol=1e-8)
+    cluster = model.covariance("cluster", groups=table["dose"])
+    assert_allclose(np.sqrt(np.diagonal(cluster)), expected["se_cluster"], rtol=1e-8)
+    found = model.test_proportional_odds({**{n: [n] for n in X}, "all": list(X)})
+    for name, (statistic, df, p) in expected["brant_each"].items():
+        at = found.names.index(name)
+        assert found.columns["Brant"][at] == pytest.approx(statistic, abs=1e-7)
+        assert found.columns["Brant p"][at] == pytest.approx(p, abs=1e-8)
+        assert found.columns["df"][at] == df
+        assert_allclose(triple(found, name), expected["lr_nominal"][name], atol=1e-7)
+    assert found.columns["Brant"][-1] == pytest.approx(expected["brant_omnibus"][0], abs=1e-7)
+    assert found.columns["score"][-1] == pytest.approx(
+        expected["score_nominal_all"][0], abs=1e-7
+    )
+
+
+WESDR = [
+    "age", "diab", "gh", "sbp", "dbp", "bmi", "pr", "sex", "prot", "dose", "rme", "lme", "rre",
+    "lre", "riop", "liop",
+]  # fmt: skip
+
+
+@needs_data
+def test_ridge_and_elastic_net_meet_their_vectors():
+    table = read("wesdr_retinopathy.csv")
+    X, y = StandardScaler().fit_transform(table[WESDR]), table["target"]
+    for strength, expected in EXPECTED["wesdr-ridge"].items():
+        model = OrdinalRegression(penalty="l2", alpha=float(strength)).fit(X, y)
+        assert_allclose(model.parameters_, expected["estimate"], atol=1e-9)
+        assert model.log_likelihood_ == pytest.approx(expected["log_likelihood"], abs=1e-8)
+        assert model.effective_df_ == pytest.approx(expected["effective_df"], abs=1e-8)
+    for expected in EXPECTED["wesdr-elastic-net"]["path"].values():
+        model = OrdinalRegression(penalty="elasticnet", alpha=expected["lam"]).fit(X, y)
+        assert_allclose(model.parameters_, expected["estimate"], atol=1e-8)
+        assert np.count_nonzero(model.coef_) == expected["nonzero"]
+
+
+def lenses():
+    table = read("contact_lenses.csv")
+    age = table["age"]
+    columns = {"presbyopic": age == "presbyopic", "pre": age == "pre-presbyopic",
+               "myope": table["prescription"] == "myope",
+               "astigmatic": table["astigmatic"] == "yes",
+               "tears": table["tear_rate"] == "normal"}  # fmt: skip
+    return pd.DataFrame(columns) * 1.0, table["target"]
+
+
+@needs_data
+def test_separation_is_named_and_a_ridge_cures_it():
+    X, y = lenses()
+    expected = EXPECTED["lenses-separation"]
+    with pytest.warns(ConvergenceWarning, match="'tears' separates rows of level 1 .*'l2'"):
+        model = OrdinalRegression().fit(X, y)
+    assert not model.converged_
+    assert model.log_likelihood_ == pytest.approx(expected["limit_log_likelihood"], abs=1e-6)
+    finite = expected["limit_estimates_of_the_finite_part"]
+    assert_allclose(model.coef_[:4], finite["beta"], atol=1e-5)
+    missing = np.isnan(np.diagonal(model.covariance_))
+    assert_array_equal(missing, np.array(expected["direction_up_to_scale"]) != 0)
+    low, high = model.conf_int(method="profile")[-1]
+    assert np.isfinite(low)
+    assert high == np.inf
+    assert "separates" in str(model.summary())
+    for strength, wanted in expected["ridge"].items():
+        cured = OrdinalRegression(penalty="l2", alpha=float(strength)).fit(X, y)
+        assert_allclose(cured.parameters_, wanted["estimate"], atol=1e-8)
+        assert cured.log_likelihood_ == pytest.approx(wanted["log_likelihood"], abs=1e-8)
+
+
+@needs_data
+def test_a_nominal_effect_that_separates_is_named():
+    X, y, _ = wine()
+    with pytest.warns(ConvergenceWarning, match="'warm' separates .* make it a location"):
+        model = OrdinalRegression(nominal="warm").fit(X, y)
+    limit = EXPECTED["wine-nominal"]["limit_log_likelihood_when_nominal_is_warm"]
+    assert model.log_likelihood_ == pytest.approx(limit, abs=1e-6)
+
+
+@needs_data
+def test_dependent_columns_are_left_out():
+    X, y, _ = wine()
+    warm, yes = X["warm"], X["yes"]
+    columns = [warm, 0 * warm + 1, yes, warm + 2 * yes - 3, warm * yes]
+    model = OrdinalRegression().fit(np.column_stack(columns), y)
+    expected = EXPECTED["wine-aliased"]
+    meets(model, expected)
+    assert (
+        np.flatnonzero(np.isnan(model.coef_)).tolist() == expected["dropped_positions_from_0"]
+    )
+    assert "'x1', 'x3'" in model.notes_[0]
+    sound = OrdinalRegression().fit(np.column_stack([warm, yes, warm * yes]), y)
+    at = np.column_stack(columns)
+    assert_allclose(model.predict_proba(at), sound.predict_proba(at[:, [0, 2, 4]]), atol=1e-10)
+
+
+# ------------------------------------------------------------ laws
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(240, 3)) * [1.0, 20.0, 0.05] + [0.0, 300.0, -1.0]
+    latent = X[:, 0] + 0.03 * (X[:, 1] - 300) + rng.logistic(size=240)
+    return X, np.digitize(latent, [-1.5, 0.0, 1.5])
+
+
+MODELS = {
+    **{link: {"link": link} for link in LINKS},
+    "nominal": {"nominal": [2]},
+    "scale": {"scale": [0]},
+    "equidistant": {"thresholds": "equidistant"},
+    "symmetric": {"thresholds": "symmetric"},
+}
+each_model = pytest.mark.parametrize("given", MODELS.values(), ids=MODELS)
+
+
+@each_model
+def test_units_of_a_column_change_its_coefficient_only(data, given):
+    X, y = data
+    one = OrdinalRegression(**given).fit(X, y)
+    other = OrdinalRegression(**given).fit(X * [1.0, 0.1, 1.0], y)
+    assert_allclose(other.coef_[1], 10 * one.coef_[1], rtol=1e-7)
+    assert other.log_likelihood_ == pytest.approx(one.log_likelihood_, abs=1e-8)
+    assert_allclose(other.predict_proba(X * [1.0, 0.1, 1.0]), one.predict_proba(X), atol=1e-8)
+
+
+@each_model
+def test_a_weight_of_two_is_the_row_twice(data, given):
+    X, y = data
+    weights = np.where(np.arange(len(y)) < 100, 2.0, 1.0)
+    weights[-20:] = 0.0
+    one = OrdinalRegression(**given).fit(X, y, sample_weight=weights)
+    copies = np.repeat(np.arange(len(y)), weights.astype(int))
+    other = OrdinalRegression(**given).fit(X[copies], y[copies])
+    assert_allclose(one.parameters_, other.parameters_, rtol=1e-7, atol=1e-9)
+    assert_allclose(one.covariance_, other.covariance_, rtol=1e-6, atol=1e-12)
+    assert one.bic() == pytest.approx(other.bic())
+
+
+@each_model
+def test_the_estimate_is_a_maximum(data, given):
+    X, y = data
+    model = OrdinalRegression(**given).fit(X, y)
+    fit = model._regression
+    gradient = fit.rows.evaluate(fit.maximum.vector).gradient
+    deviations = np.sqrt(np.diagonal(np.linalg.inv(fit.maximum.evaluation.information)))
+    assert np.max(np.abs(gradient * deviations)) < 1e-6
+
+
+@each_model
+def test_information_agrees_with_differences_of_the_gradient(data, given):
+    X, y = data
+    fit = OrdinalRegression(**given).fit(X, y)._regression
+    rows, at = fit.rows, fit.maximum.vector + 0.01
+    h = 1e-5  # about eps**(1/3): truncation and rounding balance
+    for j in range(len(at)):
+        step = h * (np.arange(len(at)) == j)
+        up, down = rows.evaluate(at + step), rows.evaluate(at - step)
+        now = rows.evaluate(at)
+        assert (up.value - down.value) / (2 * h) == pytest.approx(now.gradient[j], abs=1e-5)
+        numeric = (down.gradient - up.gradient) / (2 * h)
+        assert_allclose(now.information[j], numeric, rtol=1e-6, atol=1e-5)
+
+
+def test_sparse_columns_give_the_same_answers(data):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.uniform(size=(400, 6)) < 0.3, rng.normal(size=(400, 6)), 0.0)
+    y = np.digitize(X[:, 0] - X[:, 1] + rng.logistic(size=400), [-1.0, 1.0])
+    for given in (
+        {},
+        {"penalty": "l2"},
+        {"penalty": "elasticnet", "alpha": 0.02},
+        {"nominal": [3]},
+    ):
+        dense = OrdinalRegression(**given).fit(X, y)
+        thin = OrdinalRegression(**given).fit(sparse.csr_array(X), y)
+        assert_allclose(thin.parameters_, dense.parameters_, atol=1e-7)
+        assert_allclose(
+            thin.predict_proba(sparse.csr_array(X)), dense.predict_proba(X), atol=1e-8
+        )
+
+
+def test_many_sparse_columns_are_fitted_by_conjugate_gradients(monkeypatch):
+    from ordinality.cumulative import regression
+
+    rng = np.random.default_rng(0)
+    X = sparse.csr_array(np.where(rng.uniform(size=(3000, 40)) < 0.1, 1.0, 0.0))
+    y = np.digitize(X[:, [0]].toarray()[:, 0] + rng.logistic(size=3000), [-1.0, 1.0])
+    whole = OrdinalRegression().fit(X, y)
+    ridge = OrdinalRegression(penalty="l2").fit(X, y)
+    monkeypatch.setattr(regression, "MANY_COLUMNS", 30)
+    many = OrdinalRegression().fit(X, y)
+    assert_allclose(many.parameters_, whole.parameters_, atol=1e-7)
+    assert many.covariance_ is None
+    assert "no standard errors" in str(many.summary())
+    many = OrdinalRegression(penalty="l2").fit(X, y)
+    assert_allclose(many.parameters_, ridge.parameters_, atol=1e-7)
+
+
+def test_more_columns_than_rows_need_a_penalty_and_satisfy_its_equations():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(50, 120))
+    y = np.digitize(X[:, 0] + rng.logistic(size=50), [-0.5, 0.5])
+    model = OrdinalRegression(penalty="l2", alpha=3.0).fit(X, y)
+    fit = model._regression
+    slope = fit.rows.evaluate_rows(fit.maximum.vector).gradient[2:] / fit.location.spread
+    assert_allclose(slope * fit.location.spread**2, 3.0 * model.coef_, atol=1e-8)
+    net = OrdinalRegression(penalty="elasticnet", alpha=0.05).fit(X, y)
+    assert 0 < np.count_nonzero(net.coef_) < 50
+    assert net.converged_
+
+
+def test_a_large_fit_starts_from_some_rows_and_ends_at_the_same_place():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, 2))
+    y = np.digitize(X[:, 0] + rng.logistic(size=60_000), [-1.0, 1.0])
+    model = OrdinalRegression().fit(X, y)
+    fit = model._regression
+    from ordinality.cumulative.newton import maximise, start_vector
+
+    cold = maximise(fit.rows, start=start_vector(fit.rows))
+    assert_allclose(fit.maximum.vector, cold.vector, rtol=1e-9, atol=1e-11)
+
+
+def test_a_level_without_rows_has_probability_zero(data):
+    X, y = data
+    labels = np.array([1, 2, 4, 5])[y]
+    model = OrdinalRegression(levels=[0, 1, 2, 3, 4, 5, 6]).fit(X, labels)
+    plain = OrdinalRegression().fit(X, y)
+    proba = model.predict_level_proba(X)
+    assert_allclose(proba[:, [1, 2, 4, 5]], plain.predict_level_proba(X), atol=1e-12)
+    assert_array_equal(proba[:, [0, 3, 6]], 0.0)
+    assert model.thresholds_[0] == -np.inf
+    assert model.thresholds_[2] == model.thresholds_[3]
+    assert "no row has level 0, 3, 6" in model.notes_[0]
+    assert_allclose(model.predict_interval(X).proba, proba, atol=1e-12)
+
+
+def test_two_levels_are_logistic_regression(data):
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = data
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    ours = OrdinalRegression(penalty="l2", alpha=1.0).fit(Z, y > 1)
+    theirs = LogisticRegression(tol=1e-12, max_iter=1000).fit(Z, y > 1)  # C = 1: the same
+    assert_allclose(ours.coef_, theirs.coef_[0], atol=1e-6)
+    assert_allclose(-ours.thresholds_, theirs.intercept_, atol=1e-6)
+    assert_allclose(ours.predict_proba(Z), theirs.predict_proba(Z), atol=1e-6)
+    assert_allclose(ours.decision_function(Z), theirs.decision_function(Z), atol=1e-5)
+
+
+def test_reversing_the_levels_reverses_signs(data):
+    X, y = data
+    mirror = {"cloglog": "loglog", "loglog": "cloglog"}
+    for link in LINKS:
+        one = OrdinalRegression(link).fit(X, y)
+        other = OrdinalRegression(mirror.get(link, link)).fit(X, 3 - y)
+        assert_allclose(other.coef_, -one.coef_, rtol=1e-6, atol=1e-9)
+        assert_allclose(other.thresholds_, -one.thresholds_[::-1], rtol=1e-6)
+
+
+def test_standardize_penalises_scaled_columns(data):
+    X, y = data
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    for penalty in ("l2", "elasticnet"):
+        given = {"penalty": penalty, "alpha": 0.1}
+        one = OrdinalRegression(standardize=True, **given).fit(X, y)
+        other = OrdinalRegression(**given).fit(Z, y)
+        assert_allclose(one.coef_ * X.std(axis=0), other.coef_, atol=1e-8)
+
+
+def test_class_weights_multiply_the_weights(data):
+    X, y = data
+    one = OrdinalRegression(class_weight={0: 3.0}).fit(X, y)
+    other = OrdinalRegression().fit(X, y, sample_weight=np.where(y == 0, 3.0, 1.0))
+    assert_allclose(one.parameters_, other.parameters_, rtol=1e-9)
+
+
+def test_pickles_hold_no_rows_and_say_so(data):
+    X, y = data
+    model = OrdinalRegression().fit(X, y)
+    loaded = pickle.loads(pickle.dumps(model))
+    assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert str(loaded.summary()) == str(model.summary())
+    assert_array_equal(
+        loaded.predict_interval(X[:3]).lower, model.predict_interval(X[:3]).lower
+    )
+    for ask in (loaded.residuals, loaded.test_scale, loaded.test_proportional_odds):
+        with pytest.raises(ValueError, match="need the training rows"):
+            ask()
+    model.residuals()  # the model that was pickled still has them
+
+
+def test_it_works_in_pipelines_and_searches(data):
+    X, y = data
+    model = make_pipeline(StandardScaler(), OrdinalRegression(penalty="l2"))
+    search = GridSearchCV(model, {"ordinalregression__alpha": [0.1, 10.0]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.4
+
+
+def test_frames_of_polars_name_their_columns(data):
+    polars = pytest.importorskip("polars")
+    X, y = data
+    frame = polars.DataFrame({name: X[:, j] for j, name in enumerate("abc")})
+    model = OrdinalRegression(nominal="b").fit(frame, polars.Series(y))
+    assert model.parameter_names_.tolist()[3:] == ["b:0|1", "b:1|2", "b:2|3", "a", "c"]
+
+
+def test_tables_have_frames_and_notebooks(data):
+    X, y = data
+    model = OrdinalRegression(scale=[0]).fit(X, y)
+    frame = model.summary().to_frame()
+    assert frame.index.tolist() == model.parameter_names_.tolist()
+    assert_allclose(frame["odds ratio"].iloc[3:6], np.exp(model.coef_))
+    assert np.isnan(frame["odds ratio"].iloc[0])
+    assert "<td>" in model.summary()._repr_html_()
+    assert model.test_scale({"first": [0]}).to_frame().loc["first", "df"] == 1
