@@ -44,6 +44,10 @@ class Term:
         """Number of effects."""
         return self.n_groups * self.width
 
+    def take(self, index: np.ndarray) -> Term:
+        """Some rows, of the same groups."""
+        return Term(self.groups[index], self.design[index], self.n_groups)
+
 
 @dataclass(frozen=True, eq=False)
 class Layout:

@@ -121,7 +121,7 @@ def add_random_effects(
     Terms have the order of the rows given to the regression.
     """
     order, units = regression.order, regression.units
-    terms = [Term(t.groups[order], t.design[order], t.n_groups) for t in terms]
+    terms = [term.take(order) for term in terms]
     found = fit_mixed(
         regression.rows, terms, regression.maximum, nodes=nodes, max_iter=max_iter
     )

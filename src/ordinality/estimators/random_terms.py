@@ -25,6 +25,8 @@ __all__ = [
     "without_groups",
 ]
 
+_FAR = 10.0  # a standard deviation that is some six of the noise
+
 
 @dataclass(frozen=True, eq=False)
 class RandomTerm:
@@ -76,24 +78,12 @@ class RandomTerm:
 
 @dataclass(frozen=True, eq=False)
 class GroupEffects:
-    """Effects of the groups of a term, at their conditional modes.
+    """Effects of the groups of a term, at their conditional modes."""
 
-    Attributes
-    ----------
-    groups : ndarray of shape (G,)
-        Labels of the groups, sorted.
-    effects : tuple of str
-        What each effect multiplies: ``"intercept"``, then the columns of the slopes.
-    modes : ndarray of shape (G, r)
-        Conditional modes.
-    deviations : ndarray of shape (G, r)
-        Their standard deviations given the data, with all parameters at their estimates.
-    """
-
-    groups: np.ndarray
-    effects: tuple[str, ...]
-    modes: np.ndarray
-    deviations: np.ndarray
+    groups: np.ndarray  # (G,), labels, sorted
+    effects: tuple[str, ...]  # what each multiplies: "intercept", then columns of slopes
+    modes: np.ndarray  # (G, r)
+    deviations: np.ndarray  # (G, r), given the data, with all parameters at their estimates
 
     def __repr__(self) -> str:
         return f"GroupEffects({len(self.groups)} groups, {', '.join(self.effects)})"
@@ -153,10 +143,17 @@ class RandomEffects:
         for term, L, rows in zip(self.terms, self.factors, read, strict=True):
             counts = np.bincount(rows.groups, minlength=rows.n_groups)
             single, mean = int(np.count_nonzero(counts == 1)), counts.mean()
+            largest = np.sqrt(np.max(np.sum((rows.design @ L) ** 2, axis=1)))
             if np.any(np.diag(L) == 0.0):
                 found.append(
                     f"a variance of {term.name!r} is estimated as zero: given the rest, rows "
                     "of one group are no more alike than rows of different groups."
+                )
+            if largest > _FAR:
+                found.append(
+                    f"effects of {term.name!r} have a standard deviation of {largest:.3g} in "
+                    "some row, far beyond the noise: its groups nearly determine the level, "
+                    "where the integral over effects is approximated badly."
                 )
             if single:
                 found.append(

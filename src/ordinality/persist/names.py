@@ -19,6 +19,7 @@ _PLACES = """
     boosting.learners: ClippedFunction DecisionStump
     boosting.perceptron: Halfspace SoftHalfspace
     boosting.trees: DecisionTree
+    cumulative.effects: EffectPosterior
     estimators.boost_learners: Vote
     estimators.calibration: OrdinalLink
     estimators.fitting: Scaling
@@ -33,6 +34,7 @@ _PLACES = """
     estimators.preference_data: Answers Items
     estimators.preference_gp: PreferenceGP
     estimators.preference_svm: PreferenceSVM PreferenceSVMCV
+    estimators.random_terms: RandomEffects RandomTerm
     estimators.rounded_regressor: RoundedRegressor
     gp.criteria: InducingObjective LabelObjective Objective ObjectiveValue
     gp.design: Combinations Direct Labels
