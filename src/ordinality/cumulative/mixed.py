@@ -379,7 +379,7 @@ class _Grouped:
             slopes.append(slope[np.tril_indices(len(L))])
         J, covariance = np.concatenate(slopes), np.zeros((len(free), len(free)))
         factor, _ = damped_cholesky(found.curvature[np.ix_(free, free)])
-        unit = np.eye(np.count_nonzero(free))
+        unit = np.eye(int(np.count_nonzero(free)))
         covariance[np.ix_(free, free)] = linalg.cho_solve(factor, unit)
         return covariance * np.outer(J, J)
 
