@@ -49,7 +49,7 @@ def large(monkeypatch):
         import_module(f"ordinality.{name}") for name in ("tables.scan", "workbench.problem")
     )
     monkeypatch.setattr(scan, "IN_MEMORY", 10_000)
-    monkeypatch.setattr(import_module("ordinality.workbench.rows"), "IN_MEMORY", 64_000)
+    monkeypatch.setattr(import_module("ordinality.workbench.labelled"), "IN_MEMORY", 64_000)
     monkeypatch.setattr(scan, "BLOCK_ROWS", 200)
     monkeypatch.setattr(problem, "COMPARED", 400)
     monkeypatch.setattr(base_gp, "SEARCHED", 300)

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import integrate, stats
 
-from ordinality.cumulative.effects import averaged_probabilities, variance_p_value
+from ordinality.cumulative.group_effects import averaged_probabilities, variance_p_value
 from ordinality.cumulative.group_factor import Term
 from ordinality.cumulative.links import LINKS
 from ordinality.cumulative.mixed import _Grouped, fit_mixed

@@ -60,7 +60,7 @@ def _evaluated(
     """The scores on all rows with a label, added up over blocks."""
     from ordinality.tables.encoding import Unseen, unseen_sentences
     from ordinality.workbench.evaluate import evaluation, pooled
-    from ordinality.workbench.rows import labelled, left_out, unlabelled
+    from ordinality.workbench.labelled import labelled, left_out, unlabelled
 
     from .model_input import blocks_of
 

@@ -27,7 +27,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from .._compile import loop
-from .effects import EffectPosterior
+from .group_effects import EffectPosterior
 from .group_factor import GroupFactor, Layout, Term
 from .links import (
     KAPPA_L,

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..cumulative import inference
-from ..cumulative.effects import averaged_probabilities, variance_p_value
+from ..cumulative.group_effects import averaged_probabilities, variance_p_value
 from ..cumulative.group_factor import Term
 from ..cumulative.links import LINKS
 from ..cumulative.mixed import add_random_effects

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..cumulative.effects import EffectPosterior
+from ..cumulative.group_effects import EffectPosterior
 from ..cumulative.group_factor import MAX_REST, Term
 from ..cumulative.mixed import MixedFit
 from ..levels import as_labels

@@ -18,7 +18,7 @@ _PLACES = """
     boosting.ensemble: Ensemble
     boosting.learners: ClippedFunction DecisionStump DecisionTree
     boosting.perceptron: Halfspace SoftHalfspace
-    cumulative.effects: EffectPosterior
+    cumulative.group_effects: EffectPosterior
     estimators.boost_learners: Vote
     estimators.calibration: OrdinalLink
     estimators.fitting: Scaling

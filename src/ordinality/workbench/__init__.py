@@ -6,9 +6,9 @@ models of `MODELS` and the `baselines`; `choose` selects one and gives the reaso
 
 from .assess import SCORES, Assessment, Choice, assess, choose
 from .evaluate import Evaluation, evaluation
+from .labelled import labelled_rows
 from .models import BASELINES, MODELS, Model, Skipped, baselines, model
 from .problem import NoOrderError, Problem, folds, problem_of
-from .rows import labelled_rows
 from .study import Study, study, study_of
 
 __all__ = [

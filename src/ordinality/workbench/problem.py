@@ -24,8 +24,8 @@ from ordinality import levels, tables
 from ordinality.levels import Order
 from ordinality.tables.scan import lowest
 
+from .labelled import ScannedRows
 from .models import Model, Size
-from .rows import ScannedRows
 
 __all__ = [
     "COMPARED",

@@ -27,6 +27,7 @@ from ordinality.estimators.partitioned import InBlocks, OnCluster, fit_elsewhere
 from ordinality.inspect import Effect, Effects, effects
 
 from .assess import Assessment, Choice, against_baselines, assess, choose
+from .labelled import ScannedRows, load_rows
 from .models import BASELINES, MODELS, Model, Skipped, baselines, candidates, model
 from .problem import (
     Problem,
@@ -37,7 +38,6 @@ from .problem import (
     problem_of,
     sample_of,
 )
-from .rows import ScannedRows, load_rows
 from .study_report import html_report
 
 __all__ = ["Study", "json_value", "study", "study_of", "threshold_sentences"]
