@@ -344,13 +344,17 @@ class PriorGradient:
             total += basis.kernel.pullback_between(prior.X[rows], basis.Z, basis.by_rows(F))
         return total + prior.pulled_variances(c)
 
-    def by_points(self, c: np.ndarray) -> np.ndarray:
-        """Gradient in the inducing inputs, shape (M, d), any jitter held."""
-        prior, basis = self.prior, self.prior.basis
-        total = 2.0 * basis.kernel.slope(basis.Z, basis.Z, basis.by_covariance(self.inner(c)))
+    def pullback_with_points(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients in theta and in the inducing inputs, shape (M, d), any jitter held."""
+        prior, basis, inner = self.prior, self.prior.basis, self.inner(c)
+        kernel, Z = basis.kernel, basis.Z
+        total = basis.pullback(inner) + prior.pulled_variances(c)
+        by_points = 2.0 * kernel.slope(Z, Z, basis.by_covariance(inner))
         for rows, F in self.by_whitened(c):
-            total += basis.kernel.slope(prior.X[rows], basis.Z, basis.by_rows(F))
-        return total
+            G = basis.by_rows(F)
+            total += kernel.pullback_between(prior.X[rows], Z, G)
+            by_points += kernel.slope(prior.X[rows], Z, G)
+        return total, by_points
 
 
 @dataclass(frozen=True, eq=False)
