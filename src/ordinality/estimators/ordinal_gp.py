@@ -70,8 +70,9 @@ class OrdinalGP(GaussianProcessClassifier):
     learn_points : bool, default=False
         Whether inducing points move: from those chosen or given, they and the other parameters
         are learnt together. Worth it where points must be few; more points are cheaper
-        otherwise. The evidence may then pass that of exact inference: never compare it with
-        that of another model. Restarts are compared before points move.
+        otherwise. The evidence may then pass that of exact inference, and leave-one-out scores
+        are too good: never compare them with those of another model. Restarts are compared
+        before points move.
     inference : {"ep", "laplace", "variational"}, default="ep"
         Approximation of the posterior: expectation propagation (most accurate), Laplace
         (fastest), or the variational Gaussian (a lower bound).
