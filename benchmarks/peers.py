@@ -53,15 +53,23 @@ class Method:
 
     worker: str
     packages: tuple[str, ...] = ()
+    interpreter: str = ""  # one that has the packages; none: that of an environment made here
 
     @property
     def version(self) -> str:
-        return self.packages[0].partition("==")[2] if self.packages else our_version()
+        if not self.packages:
+            return our_version()
+        name, _, pinned = self.packages[0].partition("==")
+        if not self.interpreter:
+            return pinned
+        ask = f"from importlib.metadata import version; print(version({name!r}))"
+        found = subprocess.run([self.interpreter, "-c", ask], check=True, capture_output=True)
+        return found.stdout.decode().strip()
 
     def python(self) -> str:
         """The interpreter to run the worker with, its environment made if need be."""
-        if not self.packages:
-            return sys.executable
+        if self.interpreter or not self.packages:
+            return self.interpreter or sys.executable
         folder = HERE / ".envs" / self.packages[0].partition("==")[0]
         python, receipt = folder / "bin" / "python", folder / "packages.txt"
         wanted = "\n".join(self.packages)
@@ -124,7 +132,7 @@ def measured(
         return row | {"over": limit}
 
 
-def worked(method: Method, name: str, problem, limit: float) -> dict:
+def worked(method: Method, name: str, problem, limit: float | None = None) -> dict:
     """What the method's worker reports of a problem."""
     env, python = dict(os.environ), method.python()
     if method.packages:

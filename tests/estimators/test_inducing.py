@@ -272,3 +272,50 @@ def test_sums_and_other_kernels_learn_with_points(problem, kind, kernel):
         warnings.simplefilter("error")
         model = kind(kernel, inducing=50).fit(problem.X, problem.y)
     assert log_score(model, problem) < 1.0
+
+
+def test_learnt_points_predict_better_than_as_many_chosen_ones(problem):
+    greedy, learnt = (
+        OrdinalGP(inducing=12, learn_points=learn).fit(problem.X, problem.y)
+        for learn in (False, True)
+    )
+    # 0.650 and 0.478 when this was written.
+    assert log_score(learnt, problem) < log_score(greedy, problem) - 0.1
+    assert learnt.inducing_points_.shape == (12, 3)
+    assert learnt.fit_.path[:-1] == greedy.fit_.path
+    assert learnt.fit_.path[-1][0] == 1500
+
+
+def test_given_points_are_where_learning_starts(problem):
+    given = problem.X[:8]
+    held = OrdinalGP(inducing=given).fit(problem.X, problem.y)
+    learnt = OrdinalGP(inducing=given, learn_points=True).fit(problem.X, problem.y)
+    np.testing.assert_allclose(held.inducing_points_, given, atol=1e-12)
+    assert np.max(np.abs(learnt.inducing_points_ - given)) > 0.1
+    assert learnt.log_evidence_ > held.log_evidence_
+    found, _ = learnt.fit_.problem.evaluate_with_points(learnt.fit_.best.theta)
+    assert found.criterion == pytest.approx(learnt.log_evidence_, abs=1e-4)
+
+
+def test_noise_and_what_points_leave_are_told_together(problem):
+    model = OrdinalGP(inducing=12, learn_points=True).fit(problem.X, problem.y)
+    prior, _ = model.fit_.problem.prior_at(model.fit_.best.theta)
+    wanted = np.sqrt(model.noise_**2 + np.mean(prior.residual))
+    assert model.total_noise_ == pytest.approx(wanted, rel=1e-6)
+    exact = OrdinalGP(inducing=None, optimizer=None).fit(problem.X[:60], problem.y[:60])
+    assert exact.total_noise_ == exact.noise_
+
+
+@pytest.mark.parametrize(
+    "options", [{"inducing": None}, {"criterion": "loo"}, {"optimizer": None}], ids=str
+)
+def test_points_that_cannot_be_learnt_are_refused(problem, options):
+    with pytest.raises(ValueError, match="needs inducing points, the evidence and a search"):
+        OrdinalGP(learn_points=True, **options).fit(problem.X[:50], problem.y[:50])
+
+
+def test_blocks_refuse_learnt_points(problem):
+    model = OrdinalGP(inducing=10, learn_points=True)
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(ValueError, match="learn_points='yes' is not known"):
+        OrdinalGP(learn_points="yes").fit(problem.X[:50], problem.y[:50])

@@ -9,11 +9,18 @@ import pytest
 from scipy.special import expit
 
 from ordinality.gp import optimise
-from ordinality.gp.criteria import CRITERIA, ENGINES, Objective
+from ordinality.gp.criteria import CRITERIA, ENGINES, InducingObjective, Objective
 from ordinality.gp.design import Differences
 from ordinality.gp.hyperpriors import Hyperprior, hyperprior
 from ordinality.gp.likelihoods import Ordinal, Symmetric
-from ordinality.gp.optimise import NextStep, curvature, lbfgs, maximise, refine
+from ordinality.gp.optimise import (
+    NextStep,
+    curvature,
+    lbfgs,
+    learn_points,
+    maximise,
+    refine,
+)
 from ordinality.kernels import Gaussian
 
 
@@ -445,3 +452,52 @@ def test_a_search_leaves_a_start_that_is_not_credible_for_any_that_is():
     evaluate, _ = evaluated(valley, credible=lambda theta: theta[0] > -1.0)
     result = lbfgs(evaluate, np.array([-1.2, 1.0]), WIDE, np.ones(2), 60, 1e-12)
     assert result.best.credible
+
+
+# Inducing points that are learnt
+
+
+def with_points(n=150, M=7, engine="ep", tol=1e-11):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(n, 2))
+    y = np.digitize(np.sin(2.0 * X[:, 0]) + 0.3 * rng.normal(size=n), [-0.4, 0.4])
+    problem = InducingObjective(
+        X, y, np.ones(n), Gaussian([1.0, 2.0]), Ordinal(np.array([-0.4, 0.4]), 0.4), engine,
+        tol=tol, count=M, Z=X[:M] + 0.05,
+    )  # fmt: skip
+    return with_weak_prior(problem)
+
+
+@pytest.mark.parametrize(
+    ("engine", "tol"), [("ep", 1e-12), ("laplace", 1e-22), ("variational", 1e-12)]
+)
+def test_the_gradient_in_theta_and_points_agrees_with_differences(engine, tol):
+    problem = with_points(engine=engine, tol=tol)
+    p, h = len(problem.theta), 1e-4  # truncation h^2 and rounding of the engine / h balance
+    evaluate = optimise._of_theta_and_points(problem, p)
+    at = np.append(problem.theta, problem.Z)
+    gradient = evaluate(at).gradient
+    assert len(gradient) == p + problem.Z.size
+    for i in (0, p - 1, p, p + 5, len(at) - 1):
+        step = h * (np.arange(len(at)) == i)
+        slope = (evaluate(at + step).value - evaluate(at - step).value) / (2 * h)
+        assert gradient[i] == pytest.approx(slope, rel=1e-5, abs=1e-5)
+
+
+def test_learnt_points_raise_the_evidence_and_stop_where_steps_gain_little():
+    problem = with_points(tol=1e-6)
+    at, told = problem.evaluate(problem.theta), []
+    fit = learn_points(problem, at, 60, lambda rows, value: told.append((rows, value)))
+    assert fit.converged
+    assert fit.best.value > at.value + 5.0
+    assert fit.best.value == pytest.approx(max(value for _, value in told), abs=1e-3)
+    assert fit.path == ((150, len(told) + 1),)  # the last one is exact
+    assert len(fit.best.theta) == len(problem.theta)
+    assert not np.allclose(fit.problem.Z, problem.Z)
+
+
+def test_learning_points_ends_when_evaluations_do():
+    problem = with_points(tol=1e-6)
+    fit = learn_points(problem, problem.evaluate(problem.theta), 3)
+    assert fit.n_evaluations == 4
+    assert not fit.converged

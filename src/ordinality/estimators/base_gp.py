@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..gp.hyperpriors import hyperprior
-from ..gp.optimise import Fit, maximise, scattered, stratified_order
+from ..gp.optimise import Fit, learn_points, maximise, scattered, stratified_order
 from ..gp.posterior.inducing import InducingPoints, InducingPredictor
 from ..gp.stream import Belief, Settled, settle
 from ..kernels.base import Kernel
@@ -57,6 +57,7 @@ _HEAVY = 1e6
 # leave 1 % of the variance of a smooth function of eight features. Theta is learnt as well from
 # 4000 rows as from 20,000. A choice among 20 rows for each point is as good as among all.
 _EXACT, _LARGEST, POINTS, SEARCHED, _PER_POINT = 2000, 20_000, 500, 4000, 20
+_PER_LEARNT = 50  # rows for each point that is learnt: with fewer the noise vanishes
 MUCH = 0.2  # share of the variance: noise of half the spread of the latent function
 
 _MAPPED = 2**26  # bytes of a memory-mapped array that may be copied; joblib maps smaller ones
@@ -68,6 +69,7 @@ class Learner:
     """An estimator that maximises a criterion over the free parameters of an objective."""
 
     kernel: Any
+    learn_points: bool = False
     inference: str
     tol: float
     hyperprior: Any
@@ -160,6 +162,8 @@ class Learner:
         if searched is not None:
             part = part.on_rows(searched)
         fit = self._held(part) if held else self._learn(part, coarse_to_fine)
+        if self.learn_points and not held:
+            fit = self._with_learnt_points(fit, whole, rng)
         whole = replace(whole, Z=fit.problem.Z, pool=None)
         with one_pool(n):
             self.predictor_, best, visits = self._settle(fit, whole, elsewhere)
@@ -182,6 +186,22 @@ class Learner:
             belief, fit.likelihood, whole.X, whole.y, whole.weights, engine=self.inference,
             tell=tell,
         )  # fmt: skip
+
+    def _with_learnt_points(
+        self, fit: Fit[Any], whole: Any, rng: np.random.Generator
+    ) -> Fit[Any]:
+        """Refine theta and the points together, on rows enough for all of them."""
+        M, d = fit.problem.Z.shape
+        count = max(SEARCHED, _PER_LEARNT * M * (d + 1) // d)
+        if len(whole.y) > count:
+            whole = whole.on_rows(np.sort(stratified_order(whole.y, rng)[:count]))
+        tell = SearchLog(log, len(whole.y)) if (log := FitLog(self)).wanted else None
+        problem = replace(whole, Z=fit.problem.Z, pool=None)
+        with one_pool(len(whole.y)):
+            found = learn_points(problem, fit.best, self.max_evaluations, tell)
+        if tell is not None:
+            tell.end()
+        return replace(found, path=(*fit.path, *found.path))
 
     def _settle(
         self,

@@ -67,6 +67,12 @@ class OrdinalGP(GaussianProcessClassifier):
         which costs n M^2 instead of n^3. A number chooses as many among the rows, an array
         gives them, None is exact. "auto" is exact up to 2000 rows and for kernels that have no
         rectangular gradients, and 500 points for more rows.
+    learn_points : bool, default=False
+        Whether inducing points move: from those chosen or given, they and the other parameters
+        are learnt together. Worth it where points must be few; more points are cheaper
+        otherwise. The evidence may then pass that of exact inference, and leave-one-out scores
+        are too good: never compare them with those of another model. Restarts are compared
+        before points move.
     inference : {"ep", "laplace", "variational"}, default="ep"
         Approximation of the posterior: expectation propagation (most accurate), Laplace
         (fastest), or the variational Gaussian (a lower bound).
@@ -124,11 +130,15 @@ class OrdinalGP(GaussianProcessClassifier):
         Learnt thresholds, increasing, on the scale of the latent function.
     noise_ : float
         Learnt noise.
+    total_noise_ : float
+        The noise and what inducing points leave of the prior variance, together: the deviation
+        of a row from what the points say. Compare this, not ``noise_``, across points.
     kernel_ : kernel
         Learnt kernel, of the standardised features.
     log_evidence_ : float
         Log marginal likelihood (a lower bound for ``inference="variational"``). With inducing
-        points it is no bound otherwise, and cannot be compared across points.
+        points it is no bound otherwise, and cannot be compared across points; with
+        ``learn_points`` it may pass the exact one, and cannot be compared at all.
     inducing_points_ : ndarray of shape (M, d) or None
         The inducing points, in the units of X; None if inference was exact.
     unexplained_ : float
@@ -167,6 +177,7 @@ class OrdinalGP(GaussianProcessClassifier):
         kernel: Any = None,
         *,
         inducing: Any = "auto",
+        learn_points: bool = False,
         inference: str = "ep",
         criterion: str = "evidence",
         noise: float = 1.0,
@@ -189,6 +200,7 @@ class OrdinalGP(GaussianProcessClassifier):
     ) -> None:
         self.kernel = kernel
         self.inducing = inducing
+        self.learn_points = learn_points
         self.inference = inference
         self.criterion = criterion
         self.noise = noise
@@ -288,6 +300,11 @@ class OrdinalGP(GaussianProcessClassifier):
 
     def _streams(self) -> bool:
         """Whether rows may come in blocks; where not, `partial_fit` does not exist."""
+        if self.learn_points:
+            raise ValueError(
+                "partial_fit chooses its points among the rows as they come; set "
+                "learn_points=False, or fit all rows at once."
+            )
         if self.inducing is None or self.criterion != "evidence":
             raise ValueError(
                 "partial_fit needs inducing points and the evidence; set inducing to 'auto' or "
@@ -407,10 +424,23 @@ class OrdinalGP(GaussianProcessClassifier):
             optimizer=("lbfgs", None),
             standardize=(True, False),
             coarse_to_fine=(True, False),
+            learn_points=(True, False),
         )
         check_positive(self, "noise", "tol")
         check_whole(self, n_restarts=0, max_iter=1, max_evaluations=1)
         self._check_decision()
+        exact = self.inducing is None or self.criterion != "evidence"
+        if self.learn_points and (exact or self.optimizer is None):
+            raise ValueError(
+                "learn_points=True needs inducing points, the evidence and a search; set "
+                "inducing to 'auto', a number or an array of points, criterion='evidence' and "
+                "optimizer='lbfgs'."
+            )
+
+    @property
+    def total_noise_(self) -> float:
+        prior = float(np.mean(self.kernel_.diag(self.fit_.problem.support)))
+        return float(np.sqrt(self.noise_**2 + self.unexplained_ * prior))
 
     def _default_kernel(self, d: int) -> Kernel:
         return Gaussian(np.sqrt(d))

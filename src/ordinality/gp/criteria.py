@@ -272,12 +272,27 @@ class InducingObjective(InducingPoints, Objective):
 
     def evaluate(self, theta: np.ndarray, start: np.ndarray | None = None) -> ObjectiveValue:
         """Evidence, log prior and gradient at theta, the points held."""
-        prior, blurred = self.prior_at(theta)
-        a, credible = self._run(prior, blurred, start, gradient=True), True
-        if self.engine == "laplace" and isinstance(self.design, Direct):
-            credible = is_credible(blurred, self.y, self.weights, a)
+        a, credible = self._inferred(theta, start)
         gradient = np.concatenate([a.d_kernel.pullback(a.d_variance), a.d_likelihood])
         return self._with_prior(theta, a.log_evidence, gradient, a, credible)
+
+    def evaluate_with_points(
+        self, theta: np.ndarray, start: np.ndarray | None = None
+    ) -> tuple[ObjectiveValue, np.ndarray]:
+        """The same, and the gradient in the points, shape (M, d)."""
+        a, credible = self._inferred(theta, start)
+        by_kernel, by_points = a.d_kernel.pullback_with_points(a.d_variance)
+        gradient = np.concatenate([by_kernel, a.d_likelihood])
+        return self._with_prior(theta, a.log_evidence, gradient, a, credible), by_points
+
+    def _inferred(
+        self, theta: np.ndarray, start: np.ndarray | None
+    ) -> tuple[Approximation, bool]:
+        """The engine's answer at theta, and whether its evidence is credible."""
+        prior, blurred = self.prior_at(theta)
+        a = self._run(prior, blurred, start, gradient=True)
+        judged = self.engine == "laplace" and isinstance(self.design, Direct)
+        return a, not judged or is_credible(blurred, self.y, self.weights, a)
 
 
 _PER_POINT = 20  # items to choose a point from: a choice among more is no better

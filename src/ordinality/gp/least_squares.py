@@ -289,9 +289,9 @@ class _Regression:
             shift += (tau[rows] * t[rows]) @ P
         posterior = InducingPosterior(prior, tau, *factorised(gram))
         e, _ = lapack.dpotrs(posterior.factor, shift)
-        q, v = np.empty(len(t)), np.empty(len(t))
+        q, v, inverse = np.empty(len(t)), np.empty(len(t)), lapack.dtrtri(posterior.factor)[0]
         for rows, P in prior.parts():  # a second pass: P may not be kept between passes
-            q[rows], v[rows] = P @ e, variances(P, posterior.factor)
+            q[rows], v[rows] = P @ e, variances(P, inverse)
         # Less than that a copy's precision leaves by rounding alone.
         stay = np.maximum(1.0 - one * v, np.finfo(float).eps)
         gap, left = (t - q) / stay, v / stay

@@ -33,6 +33,7 @@ __all__ = [
     "SearchResult",
     "curvature",
     "lbfgs",
+    "learn_points",
     "maximise",
     "refine",
     "scattered",
@@ -52,6 +53,8 @@ _NEAR = 0.1  # one more step, with the exact engine, leaves next to nothing of t
 # For L-BFGS on all the rows, because it crosses plateaus: with 2e-3 four of 214 small problems
 # stopped up to 5 nats below the maximum, with this none, for two more evaluations in 16.
 _LEAST = 2e-4
+# For inducing points, for each row: hundreds of parameters, none of which matters by itself.
+_A_ROW = 1e-4
 
 # Tolerances of the engine. A line search would not see its end with gradients worse than the
 # first; a Hessian is a difference of gradients; the Newton steps on all the rows lose some 2e-4
@@ -197,6 +200,42 @@ def maximise(
         path[-1] = (len(problem.y), path[-1][1] + last.n_evaluations)
         best = replace(last, converged=best.converged and last.converged)
     return Fit(problem, best.best, path[-1][1], tuple(path), best.converged)
+
+
+def learn_points(
+    problem: Model, at: _Evaluated, max_evaluations: int, tell: Tell | None = None
+) -> Fit[Model]:
+    """Maximise over theta and the inducing points of a problem together, from an evaluation.
+
+    With points free the evidence is no bound, and may pass that of exact inference: it leads
+    the search, but says nothing about which of two sets of points is better.
+    """
+    whole: Any = problem
+    p, Z, rows = len(at.theta), whole.Z, float(whole.weights.sum())
+    # A point is felt by its share of the rows.
+    scale = np.append(_scale(whole), np.full(Z.size, (0.25 * rows / len(Z)) ** -0.5))
+    box = np.vstack([whole.box, np.full((Z.size, 2), (-np.inf, np.inf))])
+    search = _lbfgs_once(
+        _of_theta_and_points(whole.rough(_SEARCHING), p, tell), np.append(at.theta, Z), box,
+        scale, max_evaluations, _A_ROW * rows,
+    )  # fmt: skip
+    theta, learnt = search.best.theta[:p], search.best.theta[p:].reshape(Z.shape)
+    whole, count = replace(whole, Z=learnt), search.n_evaluations + 1
+    best = whole.evaluate(theta, search.best.start)
+    return Fit(whole, best, count, ((len(whole.y), count),), search.converged)
+
+
+def _of_theta_and_points(problem: Any, p: int, tell: Tell | None = None) -> _Evaluate:
+    """The evaluation as a function of theta, of length p, followed by the points."""
+
+    def evaluate(joint: np.ndarray, start: Any = None) -> Any:
+        moved = replace(problem, Z=joint[p:].reshape(problem.Z.shape))
+        found, by_points = moved.evaluate_with_points(joint[:p], start)
+        if tell is not None:
+            tell(len(moved.y), found.value)
+        return replace(found, theta=joint, gradient=np.append(found.gradient, by_points))
+
+    return evaluate
 
 
 def scattered(problem: Learnable, count: int, rng: np.random.Generator) -> list[np.ndarray]:

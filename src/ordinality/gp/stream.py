@@ -34,6 +34,7 @@ from .posterior.inducing import (
     add_gram,
     factorised,
     greedy_points,
+    variances,
 )
 from .posterior.precision import mirrored
 from .site_loop import Approximation
@@ -82,6 +83,11 @@ class Belief:
     def factor(self) -> np.ndarray:
         """Upper factor of the precision, ``I + gram``."""
         return self._factor[0]
+
+    @cached_property
+    def inverse_factor(self) -> np.ndarray:
+        """The inverse of `factor`."""
+        return lapack.dtrtri(self.factor)[0]
 
     @property
     def half_log_det(self) -> float:
@@ -329,8 +335,7 @@ def _block(
     """P of a few rows, their prior variances, what is left of these, and what they see."""
     P, prior = belief.basis.whitened(X), belief.basis.kernel.diag(X)
     left = np.maximum(prior - np.einsum("ij,ij->i", P, P), 0.0)
-    half = blas.dtrsm(1.0, belief.factor, P.T, trans_a=1)
-    var = np.einsum("ij,ij->j", half, half)
+    var = variances(P, belief.inverse_factor)
     blurred = Blurred(likelihood, left)
     return P, prior, left, _Seen.of(blurred, y, weights, P @ belief.mean, var, *sites)
 

@@ -85,7 +85,7 @@ def test_stated_values_and_gradients(vector, engine):
     assert found.criterion == pytest.approx(stated["value"], abs=1e-9)
     wanted = stated["d_log_length_scale"] + stated["d_likelihood"]
     np.testing.assert_allclose(found.gradient, wanted, rtol=0, atol=1e-7)
-    by_points = a.d_kernel.by_points(a.d_variance)
+    _, by_points = problem.evaluate_with_points(problem.theta)
     np.testing.assert_allclose(by_points, stated["d_Z"], rtol=0, atol=1e-7)
 
 
@@ -215,3 +215,16 @@ def test_effects_of_items_that_no_point_has_are_left_to_the_residual():
     prior = Inducing.of(kernel, X, Z, Differences([[0, 1], [2, 2]], 8))
     assert prior.residual[0] > 2 * 0.7 - 1e-9
     assert prior.residual[1] == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(("apart", "inverts"), [(1.0, True), (1e-4, False)])
+def test_whitened_rows_give_back_the_covariances(apart, inverts):
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    basis = Basis.of(Gaussian(1.5), np.vstack([X[:20], X[:1] + apart * np.ones(3)]))
+    # Two points 1e-4 apart have a pivot of 1e-8: a solution, because an inverse loses digits.
+    assert (basis._inverse is not None) == inverts
+    back = basis.whitened(X) @ basis.lower.T
+    np.testing.assert_allclose(back, basis.kernel(X, basis.Z), rtol=0, atol=1e-13)
+    solution = basis.by_rows(back.T.copy("F"))  # which it overwrites
+    rounding = 21 * np.finfo(float).eps * np.max(np.abs(solution))  # of sums of 21 terms
+    np.testing.assert_allclose(solution @ basis.lower, back, rtol=0, atol=rounding)

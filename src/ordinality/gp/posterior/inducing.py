@@ -63,6 +63,11 @@ _KEPT = 2**26  # entries of P that are kept between passes, 512 MB
 # its own at each point, too small to matter beside any noise.
 _SMALLEST_PIVOT, _JITTER = 1e-12, 1e-8
 
+# Products with the inverse of a triangle take half the time of solutions with the triangle.
+# Their rounding is that of a solution times the condition of L at most, which is about 1e3
+# where the least pivot is this share; where it is less, solutions are taken.
+_INVERTIBLE = 1e-6
+
 # Rows up to which a subset is cheaper without inducing points, and rows for each point on
 # larger ones: theta is learnt as well from fewer points on fewer rows.
 EXACT_ROWS, _ROWS_PER_POINT = 800, 4
@@ -101,8 +106,7 @@ class Basis:
 
     def whitened(self, X: np.ndarray) -> np.ndarray:
         """Rows p of the inputs, shape (n, M)."""
-        K = self.kernel(X, self.Z)
-        return blas.dtrsm(1.0, self.lower, K.T, lower=1, overwrite_b=1).T
+        return self._solved(self.kernel(X, self.Z).T, trans=0).T
 
     def projected(
         self, X: np.ndarray, always: bool = False
@@ -120,7 +124,21 @@ class Basis:
 
     def by_rows(self, F: np.ndarray) -> np.ndarray:
         """Derivatives in k(x, Z) of a block, (b, M), from those in whitened rows, (M, b)."""
-        return blas.dtrsm(1.0, self.lower, F, lower=1, trans_a=1, overwrite_b=1).T
+        return self._solved(F, trans=1).T
+
+    def _solved(self, B: np.ndarray, trans: int) -> np.ndarray:
+        """``L^-1 B``, or with the transpose of L; overwrites B."""
+        if self._inverse is None:
+            return blas.dtrsm(1.0, self.lower, B, lower=1, trans_a=trans, overwrite_b=1)
+        return blas.dtrmm(1.0, self._inverse, B, lower=1, trans_a=trans, overwrite_b=1)
+
+    @cached_property
+    def _inverse(self) -> np.ndarray | None:
+        """The inverse of L, if it is right to enough digits."""
+        least = np.min(np.diagonal(self.lower)) ** 2
+        if least < _INVERTIBLE * np.max(self.kernel.diag(self.Z)):
+            return None
+        return lapack.dtrtri(self.lower, lower=1)[0]
 
     def by_covariance(self, inner: np.ndarray) -> np.ndarray:
         """Derivatives in K_uu, symmetric, from the sum of ``p_i F_i'`` over all rows."""
@@ -203,9 +221,9 @@ class Inducing:
 
     def norms(self, factor: np.ndarray) -> np.ndarray:
         """Variances of what is seen, from the upper factor of the precision of e."""
-        found = np.empty(len(self.X))
+        found, inverse = np.empty(len(self.X)), lapack.dtrtri(factor)[0]
         for rows, P in self.parts():
-            found[rows] = variances(P, factor)
+            found[rows] = variances(P, inverse)
         return found
 
     def forms(self, S: np.ndarray) -> np.ndarray:
@@ -264,7 +282,8 @@ class InducingCombinations(Inducing):
 
     def norms(self, factor: np.ndarray) -> np.ndarray:
         assert self.P is not None
-        return self.design.norms(blas.dtrsm(1.0, factor, self.P.T, trans_a=1).T)
+        inverse, _ = lapack.dtrtri(factor)
+        return self.design.norms(blas.dtrmm(1.0, inverse, self.P.T, trans_a=1).T)
 
     def weighed(self, *weights: np.ndarray) -> Iterator[tuple[slice, list[np.ndarray]]]:
         A = self.design.sparse()
@@ -354,13 +373,17 @@ class PriorGradient:
         whole[: len(total)] += total  # variances of items' own effects come after the kernel's
         return whole
 
-    def by_points(self, c: np.ndarray) -> np.ndarray:
-        """Gradient in the inducing inputs, shape (M, d), any jitter held."""
-        prior, basis = self.prior, self.prior.basis
-        total = 2.0 * basis.kernel.slope(basis.Z, basis.Z, basis.by_covariance(self.inner(c)))
+    def pullback_with_points(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients in theta and in the inducing inputs, shape (M, d), any jitter held."""
+        prior, basis, inner = self.prior, self.prior.basis, self.inner(c)
+        kernel, Z = basis.kernel, basis.Z
+        total = basis.pullback(inner) + prior.pulled_variances(c)
+        by_points = 2.0 * kernel.slope(Z, Z, basis.by_covariance(inner))
         for rows, F in self.by_whitened(c):
-            total += basis.kernel.slope(prior.X[rows], basis.Z, basis.by_rows(F))
-        return total
+            G = basis.by_rows(F)
+            total += kernel.pullback_between(prior.X[rows], Z, G)
+            by_points += kernel.slope(prior.X[rows], Z, G)
+        return total, by_points
 
 
 @dataclass(frozen=True, eq=False)
@@ -527,9 +550,10 @@ def add_gram(P: np.ndarray, weight: np.ndarray, total: np.ndarray) -> None:
         blas.dsyrk(sign, scaled.T, beta=1.0, c=total, overwrite_c=1)
 
 
-def variances(P: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    """Variances of ``P e``, from the upper factor of the precision of e."""
-    half = blas.dtrsm(1.0, factor, P.T, trans_a=1)
+def variances(P: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+    """Variances of ``P e``, from the inverse of the upper factor of the precision of e."""
+    # No eigenvalue of the precision is below one, so that none of the inverse is large.
+    half = blas.dtrmm(1.0, inverse, P.T, trans_a=1)
     return np.einsum("ij,ij->j", half, half)
 
 
