@@ -77,6 +77,7 @@ def models():
         "gp sum": o.OrdinalGP(2.0 * k.Gaussian(np.ones(3)) + k.Linear() * k.Matern(), **fixed),
         "gp costs": o.OrdinalGP(decision=1.0 - np.eye(3), class_weight="balanced", **fixed),
         "plsor": o.LeastSquaresOrdinalGP(**fixed),
+        "regression": o.OrdinalRegression("probit", nominal=[1], scale=[0]),
         **{f"boost {name}": o.OrdinalBoost(learner=name, **boost)
            for name in ("perceptron", "sigmoid", "stump", "tree")},
         "boost trees": o.OrdinalBoost(learner=DecisionTreeClassifier(max_depth=2), **boost),

@@ -135,9 +135,11 @@ def _normal_cumulants(lower, upper, f, s):
     Returns log P, k1, 1 - k2, k2, k3, k4 and, at the upper boundary u with r = phi(u)/P,
     r, r (u - k1) and r ((u - k1)^2 - k2).
     """
-    # Width and centre come from the thresholds: u - l and (l + u)/2 cancel.
-    w = (upper - lower) / s
-    c = (0.5 * (upper + lower) - f) / s
+    w = c = math.inf
+    if math.isfinite(lower) and math.isfinite(upper):
+        # Width and centre come from the thresholds: u - l and (l + u)/2 cancel.
+        w = (upper - lower) / s
+        c = (0.5 * (upper + lower) - f) / s
     l, u = (lower - f) / s, (upper - f) / s  # noqa: E741
     logp, k1, deficit, k2, k3, k4, _, (r, e, q) = truncated_normal(l, u, w, c)
     return logp, k1, deficit, k2, k3, k4, r, e, q

@@ -46,8 +46,9 @@ def start_vector(rows: Rows) -> np.ndarray:
     counts = np.bincount(rows.y, rows.weights, rows.n_levels)
     share = np.cumsum(counts)[:-1] / counts.sum()
     J, shift = rows.structure.J, rows.structure.shift
+    # A share of 0 or 1 has no quantile, and a start need not be further out than 1 in 1000.
     wanted = rows.link.ppf(np.clip(share, 1e-3, 1 - 1e-3))
-    # Clipped or empty levels would share a threshold; a spread of 1e-3 keeps them apart.
+    # Clipped or empty levels would share a threshold; a thousandth of the noise parts them.
     wanted = np.maximum.accumulate(wanted) + 1e-3 * np.arange(len(wanted))
     alpha = np.linalg.lstsq(J, wanted, rcond=None)[0]
     if shift is not None:
@@ -198,6 +199,7 @@ def _line_search(
         found = evaluate(ahead)
         if found is not None:
             after = found.value - 0.5 * penalty @ ahead**2
+            # Armijo's condition, with the usual constant.
             if after >= before + 1e-4 * t * decrement - slack:
                 return ahead, found
         t *= 0.5

@@ -147,6 +147,7 @@ class _Net:
                 found = part.evaluate(ahead)
                 if found is not None:
                     after = found.value / total - _cost(ahead[here], l1, l2)
+                    # Armijo's condition, up to the rounding of sums: some dozens of eps.
                     if after >= before + 1e-4 * t * fall - 1e-14 * abs(before):
                         x, now = ahead, found
                         break

@@ -7,6 +7,7 @@ their covariance are returned in the units of the columns given.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -306,12 +307,10 @@ def _with_covariance(draft: Regression) -> Regression:
         return draft
     size = np.sqrt(np.abs(np.diagonal(information)))
     size = np.where(size > 0, size, 1.0)
-    inverse = None
-    try:
+    inverse = None  # of a singular matrix
+    with suppress(LinAlgError):
         factor = cho_factor(information / size[:, None] / size)
         inverse = cho_solve(factor, np.eye(len(size))) / size[:, None] / size
-    except LinAlgError:
-        pass
     weight = draft.rows.weights.mean()  # or tiny weights would look like separation
     vague = np.ones(len(size), dtype=bool)
     if inverse is not None:
