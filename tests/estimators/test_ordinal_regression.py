@@ -544,7 +544,7 @@ FIT = {
     "decision": ({"decision": "best"}, {}, "decision='best' is not known"),
     "costs of another size": ({"decision": np.eye(2)}, {}, "2 rows, but there are 4 levels"),
     "verbose": ({"verbose": -1}, {}, "verbose=-1 must be a whole number"),
-    "random": ({"random": "judge"}, {}, "random='judge'.* leave it out"),
+    "random": ({"random": "judge"}, {}, "the column 'judge', which X does not have"),
     "nominal number": ({"nominal": [3]}, {}, "nominal names column 3, but X has 3 columns"),
     "nominal name": ({"nominal": "age"}, {}, "'age', but X has no column names; pass a data"),
     "nominal twice": ({"nominal": [1, 1]}, {}, r"nominal=\[1, 1\] names a column twice"),
