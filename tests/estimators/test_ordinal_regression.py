@@ -501,3 +501,139 @@ def test_tables_have_frames_and_notebooks(data):
     assert np.isnan(frame["odds ratio"].iloc[0])
     assert "<td>" in model.summary()._repr_html_()
     assert model.test_scale({"first": [0]}).to_frame().loc["first", "df"] == 1
+
+
+# ------------------------------------------------------------ refusals
+
+FIT = {
+    "link": ({"link": "normal"}, {}, "link='normal' is not known; choose one of"),
+    "link of another kind": ({"link": 3}, {}, "link=3 is not known"),
+    "thresholds": ({"thresholds": "free"}, {}, "thresholds='free' is not known"),
+    "penalty": ({"penalty": "l1"}, {}, "penalty='l1' is not known; choose one of .*elasticnet"),
+    "alpha": ({"penalty": "l2", "alpha": -1.0}, {}, "alpha=-1.0 must be a number above zero"),
+    "alpha of text": ({"alpha": "big"}, {}, "alpha='big' must be a number above zero"),
+    "l1_ratio": ({"l1_ratio": 0.0}, {}, "l1_ratio=0.0 must be .* for 0 use penalty='l2'"),
+    "l1_ratio above one": ({"l1_ratio": 1.5}, {}, "l1_ratio=1.5 must be a number above 0"),
+    "standardize": ({"standardize": "yes"}, {}, "standardize='yes' is not known"),
+    "tol": ({"tol": 0}, {}, "tol=0 must be a number above zero"),
+    "max_iter": ({"max_iter": 2.5}, {}, "max_iter=2.5 must be a whole number, 1 or more"),
+    "decision": ({"decision": "best"}, {}, "decision='best' is not known"),
+    "costs of another size": ({"decision": np.eye(2)}, {}, "2 rows, but there are 4 levels"),
+    "verbose": ({"verbose": -1}, {}, "verbose=-1 must be a whole number"),
+    "random": ({"random": "judge"}, {}, "random='judge'.* leave it out"),
+    "nominal number": ({"nominal": [3]}, {}, "nominal names column 3, but X has 3 columns"),
+    "nominal name": ({"nominal": "age"}, {}, "'age', but X has no column names; pass a data"),
+    "nominal twice": ({"nominal": [1, 1]}, {}, r"nominal=\[1, 1\] names a column twice"),
+    "scale number": ({"scale": -4}, {}, "scale names column -4, but X has 3 columns"),
+    "class weight": ({"class_weight": {7: 1.0}}, {}, "class_weight names 7, which is not one"),
+    "weights of wrong length": ({}, {"sample_weight": [1.0]}, r"weight has shape \(1,\)"),
+    "negative weights": ({}, {"sample_weight": -np.ones(240)}, "negative, infinite or missing"),
+    "no weight": ({}, {"sample_weight": np.zeros(240)}, "all sample weights are zero"),
+    "offset of wrong length": ({}, {"offset": [0.0, 1.0]}, r"offset has shape \(2,\), but"),
+    "missing offset": ({}, {"offset": np.full(240, np.nan)}, "holds infinite or missing"),
+    "offset of text": ({}, {"offset": ["a"] * 240}, "pass one number for each row"),
+    "one level": ({}, {"y": np.ones(240, int)}, "y contains only one class, 1; fitting needs"),
+    "two levels": ({"thresholds": "equidistant"}, {"y": np.arange(240) % 2}, "three levels or"),
+    "an unknown level": ({"levels": [0, 1, 2]}, {}, "y contains 3, which is not one of"),
+    "undetermined": (
+        {"thresholds": "symmetric", "levels": list(range(12))}, {}, "do not determine"
+    ),
+    "continuous": ({}, {"y": np.linspace(0, 1, 240)}, "Unknown label type: continuous"),
+    "missing values": ({}, {"X": np.full((240, 3), np.nan)}, "Input X contains NaN"),
+    "enormous offset": ({"link": "cloglog"}, {"offset": 1e4 * np.arange(240.0)}, "not finite"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FIT)
+def test_what_cannot_be_fitted_is_refused_in_one_sentence(data, case):
+    parameters, given, message = FIT[case]
+    X, y = data
+    arguments = {"X": X, "y": y, **given}
+    with pytest.raises(ValueError, match=message) as caught:
+        OrdinalRegression(**parameters).fit(**arguments)
+    assert "\n" not in str(caught.value).split("NaN")[0]  # the rest is scikit-learn's
+
+
+def test_more_levels_than_can_be_modelled_are_refused():
+    X, y = np.random.default_rng(0).normal(size=(2400, 1)), np.arange(2400) // 2
+    with pytest.raises(ValueError, match="1200 levels, but at most 1000 .* join levels"):
+        OrdinalRegression().fit(X, y)
+
+
+def test_an_unknown_name_of_a_frame_is_refused_with_its_columns(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    with pytest.raises(
+        ValueError, match="nominal names column 'd'.* columns are 'a', 'b', 'c'"
+    ):
+        OrdinalRegression(nominal="d").fit(frame, y)
+
+
+ASKED = {
+    "level": (lambda m, X: m.predict_interval(X, level=95), "level=95 must be a number"),
+    "method": (lambda m, X: m.conf_int(method="exact"), "method='exact' is not known"),
+    "kind of covariance": (lambda m, X: m.covariance("hc3"), "kind='hc3' is not known"),
+    "no groups": (lambda m, X: m.covariance("cluster"), "belong together"),
+    "needless groups": (lambda m, X: m.covariance("robust", groups=[1]), "belong together"),
+    "groups of wrong length": (
+        lambda m, X: m.covariance("cluster", groups=[1, 2]), "but fit saw 240 rows"
+    ),
+    "kind of residual": (lambda m, X: m.residuals("raw"), "kind='raw' is not known"),
+    "kind of R2": (lambda m, X: m.pseudo_r2("cox"), "kind='cox' is not known"),
+    "unknown term": (lambda m, X: m.test_scale({"t": [9]}), "terms names column 9"),
+    "empty term": (lambda m, X: m.test_scale({"t": []}), "names no column"),
+    "nominal term": (lambda m, X: m.test_scale({"t": [2]}), "without a location effect"),
+    "other rows": (
+        lambda m, X: m.compare(OrdinalRegression().fit(X[:100], np.arange(100) % 4)),
+        "different data",
+    ),
+    "the same model": (lambda m, X: m.compare(m), "the same number of parameters"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ASKED)
+def test_what_cannot_be_asked_is_refused(data, case):
+    X, y = data
+    ask, message = ASKED[case]
+    model = OrdinalRegression(nominal=[2]).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        ask(model, X)
+
+
+def test_penalised_fits_have_no_standard_errors(data):
+    X, y = data
+    model = OrdinalRegression(penalty="l2").fit(X, y)
+    asks = (model.conf_int, model.covariance, model.test_scale,
+            lambda: model.predict_interval(X))  # fmt: skip
+    for ask in asks:
+        with pytest.raises(ValueError, match="penalised fit has no standard errors"):
+            ask()
+    with pytest.raises(ValueError, match="no likelihood-ratio test"):
+        model.compare(OrdinalRegression().fit(X, y))
+    assert "no standard errors or p-values" in str(model.summary())
+
+
+def test_a_search_cut_short_warns(data):
+    X, y = data
+    with pytest.warns(ConvergenceWarning, match="stopped after 1 steps .* raise max_iter"):
+        assert not OrdinalRegression(max_iter=1).fit(X, y).converged_
+
+
+def test_thresholds_out_of_order_at_training_rows_are_said(data):
+    y = data[1]
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(240, 3))
+    with pytest.warns(UserWarning, match="rows thresholds are out of order"):
+        model = OrdinalRegression(nominal=[0, 1, 2], scale=[0, 1]).fit(Z, y)
+    proba = model.predict_proba(Z)
+    assert np.all(proba >= 0)
+    assert_allclose(proba.sum(axis=1), 1.0)
+
+
+def test_a_scale_column_far_from_zero_is_fitted_and_noted(data):
+    X, y = data
+    near = OrdinalRegression(scale=[1]).fit(X - [0.0, 300.0, 0.0], y)
+    far = OrdinalRegression(scale=[1]).fit(X, y)
+    assert far.log_likelihood_ == pytest.approx(near.log_likelihood_, abs=1e-8)
+    assert_allclose(far.scale_coef_, near.scale_coef_, rtol=1e-6)
+    assert "'x1' lies far from zero" in far.notes_[0]

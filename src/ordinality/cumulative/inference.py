@@ -171,8 +171,9 @@ def _scaled_more(fit: Regression, columns: Sequence[int]) -> tuple[Rows, np.ndar
     rows, at = fit.rows, np.asarray(columns)
     more = rows.X[:, at]
     more = more.toarray() if sparse.issparse(more) else more
-    # Not centred: with a known offset the origin of a scale effect matters.
-    more = more + (fit.location.centre / fit.location.spread)[at]
+    if np.any(rows.offset):
+        # Not centred: beside a known offset the origin of a scale effect matters.
+        more = more + (fit.location.centre / fit.location.spread)[at]
     larger = replace(rows, Z=np.hstack([rows.Z, more]))
     return larger, np.append(fit.maximum.vector, np.zeros(len(at)))
 

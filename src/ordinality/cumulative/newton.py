@@ -70,9 +70,9 @@ def maximise(
 ) -> Maximum:
     """Maximise the log-likelihood less ``ridge @ vector**2 / 2``.
 
-    The search ends with the first step whose decrement is below `tol`. With a `constraint` a,
-    ``a @ vector`` keeps its value at the start. Without products of `pairs` of columns, steps
-    are found by conjugate gradients.
+    The search ends with the first step whose decrement is below `tol` times the mean weight.
+    With a `constraint` a, ``a @ vector`` keeps its value at the start. Without products of
+    `pairs` of columns, steps are found by conjugate gradients.
     """
     if start is None and len(rows.y) > 2 * _SUBSET:
         start = _subset_start(rows, ridge, tol, max_iter) if pairs else None
@@ -85,6 +85,7 @@ def maximise(
             "columns of enormous size."
         )
     penalty = np.zeros(len(vector)) if ridge is None else ridge
+    weight = float(rows.weights.mean())
     decrement, converged, singular, n_iter = np.inf, False, False, 0
     while n_iter < max_iter and not converged:
         n_iter += 1
@@ -93,15 +94,16 @@ def maximise(
             information = now.information + np.diag(penalty)
             step, singular = _newton_step(information, slope, constraint)
         else:
-            step = _cg_step(rows, now, penalty, slope, min(0.1, decrement**0.25))
+            accuracy = min(0.1, (decrement / weight) ** 0.25)
+            step = _cg_step(rows, now, penalty, slope, accuracy)
         decrement = float(slope @ step)
         found = _line_search(evaluate, penalty, vector, now, step, decrement)
         if found is None:
             # No gain is left above rounding; a slope that is left says that something is wrong.
-            converged = decrement < max(tol, 1e-6)
+            converged = decrement < max(tol, 1e-6) * weight
             break
         vector, now = found
-        converged = decrement < tol
+        converged = decrement < tol * weight
         if tell is not None:
             tell(n_iter, now.value, decrement)
     return Maximum(vector, now, n_iter, decrement, converged, singular)

@@ -153,7 +153,7 @@ class _Net:
                 t *= 0.5
             else:
                 break
-            converged = decrement < tol
+            converged = decrement < tol * total / len(rows.y)
         out = vector.copy()
         out[thresholds], out[scale] = x[thresholds], x[here.stop :]
         effects = np.zeros(len(used))

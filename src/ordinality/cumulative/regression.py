@@ -221,8 +221,28 @@ def _search(
     dense = not sparse.issparse(rows.X)
     if ridge is not None and dense and d > n:
         return _search_wide(rows, ridge, tol, max_iter, tell)
-    pairs = dense or d <= MANY_COLUMNS
-    return maximise(rows, ridge=ridge, tol=tol, max_iter=max_iter, pairs=pairs, tell=tell)
+    return maximise(
+        rows, ridge=ridge, start=_scale_start(rows, ridge, max_iter), tol=tol,
+        max_iter=max_iter, pairs=dense or d <= MANY_COLUMNS, tell=tell,
+    )  # fmt: skip
+
+
+def _scale_start(rows: Rows, ridge: np.ndarray | None, max_iter: int) -> np.ndarray | None:
+    """Estimates by way of centred scale columns, where those given lie far from zero.
+
+    Centring multiplies the noise of all rows by a number, and so all other effects; that holds
+    without a known offset only. Far from zero the search would creep along that curve.
+    """
+    if not rows.Z.shape[1] or np.any(rows.offset):
+        return None
+    centre = rows.weights @ rows.Z / rows.weights.sum()
+    if np.all(np.abs(centre) < 2.0):
+        return None
+    found = maximise(replace(rows, Z=rows.Z - centre), ridge=ridge, max_iter=max_iter)
+    vector, scale = found.vector.copy(), rows.places[2]
+    with np.errstate(over="ignore"):
+        vector[: scale.start] *= np.exp(centre @ vector[scale])
+    return vector if np.all(np.isfinite(vector)) and rows.value(vector) > -np.inf else None
 
 
 def _ridge(rows: Rows, location: Scaled, penalty: Penalty) -> np.ndarray:

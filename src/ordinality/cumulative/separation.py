@@ -22,6 +22,8 @@ from .rows import Rows
 __all__ = ["Separation", "separation"]
 
 _LARGEST = 4_000_000  # entries of A: the programme takes minutes beyond
+_MOST_BEFORE = 100_000_000  # the same before equal rows are joined: 800 MB
+_FEW = 20  # columns that are also tried alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +36,27 @@ class Separation:
 
 def separation(rows: Rows) -> Separation | None:
     """The direction that separates most rows; None if there is none, or too many rows."""
+    if 2 * len(rows.y) * sum(rows.sizes) > _MOST_BEFORE:
+        return None
     A, levels = _ends(rows)
     if A.size > _LARGEST:
         return None
+    whole = _direction(A)
+    if whole is None:
+        return None
+    d, moved = whole
+    # Where a column separates alone, the others in the direction only widen the gap.
+    thresholds, columns = rows.sizes[0], np.flatnonzero(d)
+    columns = columns[columns >= thresholds]
+    if 1 < len(columns) <= _FEW:
+        alone = [j for j in columns if _direction(A[:, [*range(thresholds), j]]) is not None]
+        if alone:
+            d[np.setdiff1d(columns, alone)] = 0.0
+    return Separation(d, np.unique(levels[moved]))
+
+
+def _direction(A: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """The direction that moves most rows of A, and which it moves; None if it moves none."""
     m, p = A.shape
     # t <= A d as [-A I] (d, t) <= 0.
     G = sparse.hstack([sparse.csr_matrix(-A), sparse.identity(m)], format="csr")
@@ -46,8 +66,7 @@ def separation(rows: Rows) -> Separation | None:
     if found.x is None or -found.fun < 0.5:  # t is 0 or 1: any direction can be made longer
         return None
     d, t = found.x[:p], found.x[p:]
-    d = np.where(np.abs(d) > 1e-6 * np.abs(d).max(), d, 0.0)
-    return Separation(d, np.unique(levels[t > 0.5]))
+    return np.where(np.abs(d) > 1e-6 * np.abs(d).max(), d, 0.0), t > 0.5
 
 
 def _ends(rows: Rows) -> tuple[np.ndarray, np.ndarray]:

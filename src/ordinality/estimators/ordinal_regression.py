@@ -416,16 +416,27 @@ class OrdinalRegression(OrdinalClassifier):
                     "thresholds and the columns before it (a constant, or a combination of "
                     "them); it is left out and its coefficient is NaN."
                 )
+        far = np.abs(found.rows.Z.mean(axis=0)) > 10
+        if np.any(far):
+            of_scale = names[self._scale][found.kept_scale]
+            notes.append(
+                f"the scale column {_listed(of_scale[far])} lies far from zero, where all "
+                "other effects are multiplied by a very large or small number; subtract its "
+                "mean."
+            )
         if found.separation is not None:
             notes.append(self._about_separation(found))
         if found.disordered:
-            notes.append(
-                f"at {found.disordered} rows the nominal effects put thresholds out of order, "
-                "and some levels have probability 0 there; make fewer columns nominal."
-            )
+            notes.append(self._about_order(found))
         if found.covariance is None and self.penalty is None:
             notes.append("there are no standard errors for so many columns.")
         return notes
+
+    def _about_order(self, found: Regression) -> str:
+        return (
+            f"at {found.disordered} rows thresholds are out of order, and some levels have "
+            "probability 0 there; make fewer columns nominal, or leave out levels without rows."
+        )
 
     def _about_separation(self, found: Regression) -> str:
         assert found.separation is not None
@@ -461,7 +472,7 @@ class OrdinalRegression(OrdinalClassifier):
                 stacklevel=5,
             )
         if found.disordered:
-            warnings.warn(self.notes_[-1], UserWarning, stacklevel=5)
+            warnings.warn(self._about_order(found), UserWarning, stacklevel=5)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -615,7 +626,8 @@ class OrdinalRegression(OrdinalClassifier):
         if self.link == "logit":
             ratio = np.full(len(estimate), np.nan)
             at = self._location_places()
-            ratio[at] = np.exp(estimate[at])
+            with np.errstate(over="ignore"):
+                ratio[at] = np.exp(estimate[at])
             columns["odds ratio"] = ratio
         notes = list(self.notes_)
         if self.penalty is not None:

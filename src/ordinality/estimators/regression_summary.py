@@ -78,7 +78,7 @@ def _number(column: str, value: float) -> str:
         return "-"
     if column == "p" or column.endswith(" p"):
         return "<0.0001" if value < 1e-4 else f"{value:.4f}"
-    if column == "df":
+    if column in ("df", "parameters"):
         return f"{value:.0f}"
     return f"{value:.4f}" if abs(value) < 1e5 else f"{value:.4g}"
 
