@@ -185,10 +185,11 @@ def test_an_interrupted_prediction_says_whether_its_file_was_written(
     run, fitted, trial, tmp_path, monkeypatch
 ):
     out = tmp_path / "found.csv"
-    monkeypatch.setattr(tables, "write", then_stop(tables.write))
-    written = run("predict", fitted[0], trial, "--out", out)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", then_stop(os.replace))
+        written = run("predict", fitted[0], trial, "--out", out)
     assert written.exit_code == 130
     assert f"Interrupted; written completely: {out}." in written.stderr
-    monkeypatch.setattr(tables, "write", stop)
+    monkeypatch.setattr(tables, "write_blocks", stop)
     kept = run("predict", fitted[0], trial, "--out", out, "--force")
     assert "Interrupted; no file was changed." in kept.stderr

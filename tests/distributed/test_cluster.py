@@ -60,6 +60,19 @@ def test_a_cluster_that_goes_away_is_one_sentence(problem):
             log_evidence(parts, *problem.parameters)
 
 
+def test_calls_on_a_cluster_give_results_in_order_or_an_error_when_it_goes_away():
+    started = LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
+    )
+    with started, Client(started) as client:
+        found = cluster.mapped_calls(client, time.sleep, [0.2, 0.0], ordered=True)
+        assert list(found) == [None, None]
+        assert sorted(cluster.mapped_calls(client, abs, [-3, 2], ordered=False)) == [2, 3]
+        threading.Timer(0.4, started.close).start()
+        with pytest.raises(ConnectionError, match="connection to the Dask cluster was lost"):
+            list(cluster.mapped_calls(client, time.sleep, [0.3] * 9, ordered=False))
+
+
 def test_a_partition_that_kills_workers_is_one_sentence(client, monkeypatch):
     killed = KilledWorker("_loaded-7f3a", client.run_on_scheduler(a_worker), 3)
 

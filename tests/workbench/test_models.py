@@ -70,11 +70,25 @@ def test_a_larger_table_never_costs_less():
         assert all(cost.of_fold(size) >= cost.of_fold(WINE) for size in larger)
 
 
-def test_the_cost_of_a_study_is_that_of_its_folds_and_of_the_final_fit():
+def test_the_cost_of_a_choice_is_that_of_its_folds():
     quadratic = Cost(fixed=0.5, scale=1e-6, a=2, b=1, c=0)
     assert quadratic.of_fold(Size(1000, 4, 3)) == pytest.approx(0.5 + 4.0)
     cost = Cost(fixed=1.0, scale=0.01, a=1.0, b=0.0, c=0.0)
-    assert cost.of_all(Size(100, 3, 3), 5) == pytest.approx(5 * (1 + 0.8) + (1 + 1.0))
+    assert cost.of_folds(Size(100, 3, 3), 5) == pytest.approx(5 * (1 + 0.8))
+
+
+def test_as_many_rows_are_fitted_to_as_the_time_allows():
+    quadratic, size = Cost(fixed=0.5, scale=1e-6, a=2, b=1, c=0), Size(10**6, 4, 3)
+    assert quadratic.rows_within(4.5, size) == 1000  # 0.5 + 4e-6 rows^2 seconds
+    assert quadratic.rows_within(4.5, size._replace(rows=900)) == 900
+    assert quadratic.rows_within(None, size) == 10**6
+    assert quadratic.rows_within(0.0, size) == 1
+
+
+def test_gaussian_processes_are_tried_at_20_000_rows():
+    tried, skipped = candidates(Size(20_000, 8, 5), 5, budget=60.0)
+    assert [entry.name for entry in tried] == ["gp", "linear", "boost", "trees"]
+    assert [one.name for one in skipped] == ["plsor", "svm"]
 
 
 def test_a_cost_may_change_where_inducing_points_begin():
@@ -101,23 +115,23 @@ def test_all_models_are_tried_on_a_small_table():
 
 def test_on_large_tables_only_models_of_linear_cost_are_tried():
     tried, skipped = candidates(Size(50_000, 10, 5), 5, budget=300.0)
-    assert [entry.name for entry in tried] == ["gp", "linear", "boost", "trees"]
-    assert [one.name for one in skipped] == ["plsor", "svm"]
-    assert "50000 rows" in skipped[0].reason
+    assert [entry.name for entry in tried] == ["gp", "linear", "plsor", "boost", "trees"]
+    assert [one.name for one in skipped] == ["svm"]
+    assert "50,000 rows" in skipped[0].reason
     assert "--" not in skipped[0].reason  # only the command line names options
 
 
 def test_estimates_add_up_to_no_more_than_the_budget():
     for budget in (5.0, 60.0, 600.0):
         tried, _ = candidates(Size(1500, 20, 5), 5, budget=budget)
-        total = sum(entry.cost.of_all(Size(1500, 20, 5), 5) for entry in tried)
+        total = sum(entry.cost.of_folds(Size(1500, 20, 5), 5) for entry in tried)
         assert total <= budget or len(tried) == 1
 
 
 def test_if_no_model_is_within_the_budget_the_cheapest_is_tried():
     tried, skipped = candidates(WINE, 10, budget=0.0)
     assert len(tried) == 1
-    cost = {entry.name: entry.cost.of_all(WINE, 10) for entry in candidates(WINE, 10)[0]}
+    cost = {entry.name: entry.cost.of_folds(WINE, 10) for entry in candidates(WINE, 10)[0]}
     assert tried[0].name == min(cost, key=cost.get)
     assert len(skipped) == 5
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
 
+from .cluster import cluster_option, on_cluster
 from .fit import read_problem
 from .options import (
     BASELINES,
@@ -52,6 +54,7 @@ Example:
     help="Number of repetitions of the cross-validation.",
 )
 @run_options
+@cluster_option
 @json_option
 def compare(
     table: str,
@@ -60,6 +63,7 @@ def compare(
     repeats: int,
     seed: int,
     jobs: int,
+    cluster: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -74,13 +78,15 @@ def compare(
     check_table(table)
     problem = read_problem(table, seed=seed, **options)
     from ordinality import workbench
+    from ordinality.distributed.cluster import mapped_calls
     from ordinality.workbench.models import models_by_name
 
     entries = models_by_name(models, len(problem), weighted=problem.weights is not None)
     splits = workbench.folds(problem, n_splits=folds, repeats=repeats, seed=seed)
-    with progress("comparing") as tick:
+    with on_cluster(cluster) as client, progress("comparing") as tick:
+        mapper = None if client is None else partial(mapped_calls, client, ordered=True)
         found: list[Any] = workbench.assess(
-            problem, entries, splits, seed=seed, jobs=jobs, progress=tick
+            problem, entries, splits, seed=seed, jobs=jobs, mapper=mapper, progress=tick
         )
     warn(dict.fromkeys(f"{one.name}: {said}" for one in found for said in one.warnings))
     say([f"Processor time: {', '.join(f'{one.name} {one.seconds:.1f} s' for one in found)}."])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .cluster import cluster_option, on_cluster
 from .options import (
     MODELS,
     as_argument,
@@ -78,6 +79,7 @@ Example:
     help="Folds of the cross-validation. [default: 10 for at most 500 rows, else 5]",
 )
 @run_options
+@cluster_option
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 @json_option
 def fit(
@@ -90,6 +92,7 @@ def fit(
     folds: int | None,
     seed: int,
     jobs: int,
+    cluster: str | None,
     force: bool,
     as_json: bool,
     **options: Any,
@@ -110,10 +113,10 @@ def fit(
     problem = read_problem(table, seed=seed, **options)
     from ordinality.workbench import study_of
 
-    with progress("fitting") as tick:
+    with on_cluster(cluster) as client, progress("fitting") as tick:
         found = study_of(
             problem, model, budget=budget, max_seconds=max_time, n_splits=folds, seed=seed,
-            jobs=jobs, progress=tick,
+            jobs=jobs, client=client, progress=tick,
         )  # fmt: skip
     warn(found.warnings)
     say(_of_sample(found))

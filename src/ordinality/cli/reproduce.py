@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 
 from ordinality._files import put
 
+from .cluster import cluster_option, on_cluster
 from .options import Names, check_output, may_write
 from .output import json_text, progress, results, say, show, show_json, show_text, warn
 
@@ -76,6 +78,7 @@ class Numbers(click.ParamType):
     show_default=True,
     help="Number of processes.",
 )
+@cluster_option
 @click.option(
     "--results",
     "folder",
@@ -107,6 +110,7 @@ def reproduce(
     retry: bool,
     check: int | None,
     jobs: int,
+    cluster: str | None,
     folder: str | None,
     kind: str,
     as_json: bool,
@@ -144,7 +148,7 @@ def reproduce(
             spec, store, cells if sets or methods or partitions else None, check, jobs
         )
     if not only_show:
-        _compute(spec, store, cells, jobs, retry)
+        _compute(spec, store, cells, jobs, retry, cluster)
     rows = store.rows()
     _warn_of(store.problems)
     _report(table(_narrowed(spec, sets, methods), rows), kind, out)
@@ -172,8 +176,11 @@ def _default_folder() -> Path:
 # ---------------------------------------------------------------- computing
 
 
-def _compute(spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool) -> None:
+def _compute(
+    spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool, cluster: str | None
+) -> None:
     """Compute the missing cells, with progress; after Ctrl-C say how many are done."""
+    from ordinality.distributed.cluster import mapped_calls
     from ordinality.experiments.cells import run, todo
 
     waiting = todo(cells, store, retry=retry)
@@ -200,8 +207,15 @@ def _compute(spec: Spec, store: Store, cells: list[Cell], jobs: int, retry: bool
             )
 
     try:
-        with progress(spec.name) as tick:
-            run(spec, store, cells=cells, jobs=jobs, progress=report, retry=retry)
+        with on_cluster(cluster) as client, progress(spec.name) as tick:
+            mapper = None if client is None else partial(mapped_calls, client, ordered=False)
+            run(
+                spec, store, cells=cells, jobs=jobs, mapper=mapper, progress=report,
+                retry=retry,
+            )  # fmt: skip
+    except ConnectionError as lost:
+        kept = f" {done} of {len(waiting)} cells are stored." if done else ""
+        raise ValueError(f"{lost}{kept}") from lost
     except KeyboardInterrupt:
         say([f"Stopped after {done} of {len(waiting)} cells; continue with the same command."])
         raise click.exceptions.Exit(INTERRUPTED) from None

@@ -7,7 +7,7 @@ this process, by the scheduler of Dask's configuration.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -17,7 +17,14 @@ from threadpoolctl import ThreadpoolController
 
 from .. import __version__
 
-__all__ = ["computed", "connect", "current_client", "dask_module", "persisted"]
+__all__ = [
+    "computed",
+    "connect",
+    "current_client",
+    "dask_module",
+    "mapped_calls",
+    "persisted",
+]
 
 _INSTALL = (
     "Work on a cluster needs Dask, which is not installed; run: pip install 'ordinality[dask]'."
@@ -124,6 +131,24 @@ def computed(tasks: list[Any], client: Any) -> list[Any]:
     """Results of tasks, in this process."""
     with _plain_errors(client), _one_thread():
         return list(dask_module().compute(*tasks))
+
+
+def mapped_calls(
+    client: Any, function: Callable[[Any], Any], works: Iterable[Any], *, ordered: bool
+) -> Iterator[Any]:
+    """Results of ``function(work)`` on a cluster, in order or as they finish."""
+    import distributed
+
+    dask = dask_module()
+    with _plain_errors(client):
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"}):
+            futures = client.map(function, list(works), pure=False)
+        try:
+            for future in futures if ordered else distributed.as_completed(futures):
+                yield future.result()
+        finally:
+            if client.status == "running":
+                client.cancel(futures)  # of a caller that has enough
 
 
 def _one_thread() -> Any:

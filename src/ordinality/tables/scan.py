@@ -13,7 +13,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
@@ -162,6 +162,21 @@ class Scan:
                 kept, keys = kept[taken], keys[taken]
         vars(self)["rows"] = total
         return Table(nw.from_native(kept, eager_only=True), self.source, tuple(notes))
+
+    def parts(self) -> list[Scan]:
+        """Divide the table by its files.
+
+        Returns
+        -------
+        list of Scan
+            One for each file of Parquet or Arrow; the table itself if it is text.
+        """
+        if not isinstance(self.blocks, _BinaryBlocks):
+            return [self]
+        return [
+            replace(self, blocks=replace(self.blocks, files=(one,)), files=(one,))
+            for one in self.files
+        ]
 
     def whole(self) -> Table:
         """Read all rows into memory.
@@ -329,18 +344,31 @@ def _of_binary(files: list[Path], kind: str, source: str, folder: Path) -> Scan:
     if not rows or not columns:
         raise TableError(f"{source} names columns but has no rows; add the data below them.")
     some = max(1, min(BLOCK_ROWS, BLOCK_CELLS // len(columns)))
-
-    def blocks(wanted: Sequence[str] | None) -> Iterator[Table]:
-        try:
-            for file, first, frame in blocks_apart(paths, kind, some, wanted, hive):
-                if len(frame):
-                    where = names[file] + (f" from row {first + 1:,} on" if first else "")
-                    yield Table(nw.from_native(frame, eager_only=True), where)
-        except UnreadableError as wrong:
-            raise _corrupt(names[wrong.args[0]], kind) from None
-
     each = tuple((path, one.rows) for path, one in zip(paths, found, strict=True))
-    return Scan(source, columns, blocks, each)
+    return Scan(source, columns, _BinaryBlocks(each, kind, some, hive), each)
+
+
+@dataclass(frozen=True)
+class _BinaryBlocks:
+    """Blocks of files of Parquet or Arrow; a value, so that other machines can have it."""
+
+    files: tuple[tuple[str, int], ...]
+    kind: str
+    rows: int
+    hive: bool
+
+    def __call__(self, columns: Sequence[str] | None) -> Iterator[Table]:
+        paths = [path for path, _ in self.files]
+        try:
+            for file, first, frame in blocks_apart(
+                paths, self.kind, self.rows, columns, self.hive
+            ):
+                if len(frame):
+                    where = f" from row {first + 1:,} on" if first else ""
+                    table = nw.from_native(frame, eager_only=True)
+                    yield Table(table, printable(paths[file]) + where)
+        except UnreadableError as wrong:
+            raise _corrupt(printable(paths[wrong.args[0]]), self.kind) from None
 
 
 def _corrupt(name: str, kind: str) -> TableError:

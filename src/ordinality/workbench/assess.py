@@ -42,12 +42,16 @@ __all__ = [
     "scores",
 ]
 
+Mapper = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
+
 RPS = "ranked probability score"
 SCORES = (RPS, "mean absolute error", "zero-one error", "log score")
 
 MAX_COLUMNS = 40  # of more, permutation importance would take too long
 
-BATCH = 2000  # rows predicted at once for the permutation importance
+# Test rows of each fold whose columns are shuffled, and rows predicted at once for it. The
+# standard error of an importance is then below 0.01; all rows would take half of a fold.
+SHUFFLED = BATCH = 2000
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,8 @@ class Assessment:
         Ranked probability score of every fold.
     importance : dict of str to float
         Permutation importance of the columns: the rise of the ranked probability score when a
-        column is shuffled. Empty for baselines and for more than 40 columns.
+        column is shuffled, among at most 2000 test rows of each fold. Empty for baselines and
+        for more than 40 columns.
     seconds : float
         Processor time of all fits and predictions.
     warnings : tuple of str
@@ -137,6 +142,7 @@ def assess(
     max_seconds: float | None = None,
     seed: int = 0,
     jobs: int = 1,
+    mapper: Mapper | None = None,
     progress: Callable[[str, float], Any] = lambda what, share: None,
 ) -> list[Assessment | Skipped]:
     """Cross-validate models on the same folds.
@@ -157,6 +163,9 @@ def assess(
         Seed of the models.
     jobs : int, default=1
         Number of processes.
+    mapper : callable, optional
+        ``mapper(function, works)`` gives the results of ``function(work)`` in order, in place
+        of processes.
     progress : callable, optional
         Called as ``progress(what, share)`` before every fold, with text such as
         ``"boost, fold 3 of 10"`` and the share of the estimated cost that is done.
@@ -176,17 +185,18 @@ def assess(
     0.25
     """
     clock = _Clock(entries, problem, splits, max_seconds, progress)
+    mapper = mapper or (_one_by_one if jobs == 1 else _processes(jobs))
     answers: dict[str, Assessment | Skipped] = {}
     # One thread of linear algebra: several gain nothing on small matrices, and the numbers
     # must not depend on the number of processes.
     with threadpool_limits(1, user_api="blas"):
         for entry in entries:
-            answers[entry.name] = _assessed(problem, entry, splits, clock, seed, jobs)
+            answers[entry.name] = _assessed(problem, entry, splits, clock, seed, mapper)
         models = [entry for entry in entries if entry.name not in BASELINES]
         if models and all(isinstance(answers[entry.name], Skipped) for entry in models):
             cheapest = min(models, key=lambda entry: clock.of_fold[entry.name])
             clock.max_seconds = None
-            answers[cheapest.name] = _assessed(problem, cheapest, splits, clock, seed, jobs)
+            answers[cheapest.name] = _assessed(problem, cheapest, splits, clock, seed, mapper)
     return list(answers.values())
 
 
@@ -239,11 +249,11 @@ def _assessed(
     splits: Sequence[Split],
     clock: _Clock,
     seed: int,
-    jobs: int,
+    mapper: Mapper,
 ) -> Assessment | Skipped:
     """All folds of one model, unless the time limit is exceeded."""
     done: list[_Fold] = []
-    rest = _folds(problem, entry, splits, seed, jobs)
+    rest = _folds(problem, entry, splits, seed, mapper)
     while len(done) < len(splits):
         if clock.exceeded(entry.name):
             clock.done += (len(splits) - len(done)) * clock.of_fold[entry.name]
@@ -255,28 +265,38 @@ def _assessed(
         clock.begin(entry.name, len(done))
         done.append(next(rest))
         clock.spent += 0.0 if entry.name in BASELINES else done[-1].seconds
-    return _joined(problem, entry, splits, _with_links(problem, done, splits, jobs))
+    return _joined(problem, entry, splits, _with_links(problem, done, splits, mapper))
 
 
 def _folds(
-    problem: Problem, entry: Model, splits: Sequence[Split], seed: int, jobs: int
+    problem: Problem, entry: Model, splits: Sequence[Split], seed: int, mapper: Mapper
 ) -> Iterator[_Fold]:
     """The folds one after another."""
     calls = [
-        (problem, entry.name, build_pipeline(entry, problem, seed), split, seed + i)
+        (_fold, problem, entry.name, build_pipeline(entry, problem, seed), split, seed + i)
         for i, split in enumerate(splits)
     ]
-    # The first one in this process: code is then compiled once and not in every process.
-    yield _fold(*calls[0])
-    yield from _mapped(_fold, calls[1:], jobs)
+    yield from mapper(_called, calls)
 
 
-def _mapped(function: Callable[..., Any], calls: Sequence[Any], jobs: int) -> Iterable[Any]:
-    if jobs == 1:
-        return (function(*call) for call in calls)
-    run = joblib.Parallel(n_jobs=jobs, return_as="generator", inner_max_num_threads=1)
-    found: Iterable[Any] = run(joblib.delayed(function)(*call) for call in calls)
-    return found
+def _called(call: tuple[Any, ...]) -> Any:
+    function, *arguments = call
+    return function(*arguments)
+
+
+def _one_by_one(function: Callable[[Any], Any], works: Iterable[Any]) -> Iterator[Any]:
+    return (function(work) for work in works)
+
+
+def _processes(jobs: int) -> Mapper:
+    def mapper(function: Callable[[Any], Any], works: Iterable[Any]) -> Iterator[Any]:
+        # The first one in this process: code is then compiled once and not in every process.
+        first, *rest = works
+        yield function(first)
+        run = joblib.Parallel(n_jobs=jobs, return_as="generator", inner_max_num_threads=1)
+        yield from run(joblib.delayed(function)(work) for work in rest)
+
+    return mapper
 
 
 def _fold(problem: Problem, name: str, pipeline: Any, split: Split, seed: int) -> _Fold:
@@ -314,8 +334,11 @@ def _rises(
 ) -> dict[str, float]:
     """Rise of the ranked probability score when one column of the test rows is shuffled."""
     rng = np.random.default_rng(seed)
-    as_is = scores(problem, proba, test)[RPS]
     table = nw.from_native(frame, eager_only=True)
+    if len(test) > SHUFFLED:
+        drawn = np.sort(rng.choice(len(test), SHUFFLED, replace=False))
+        table, test, proba = table[drawn.tolist(), :], test[drawn], proba[drawn]
+    as_is = scores(problem, proba, test)[RPS]
     columns, rises = problem.columns, {}
     # Several shuffled tables in one call: predicting few rows costs as much as predicting many.
     step = max(1, BATCH // len(test))
@@ -332,7 +355,7 @@ def _rises(
 
 
 def _with_links(
-    problem: Problem, done: list[_Fold], splits: Sequence[Split], jobs: int
+    problem: Problem, done: list[_Fold], splits: Sequence[Split], mapper: Mapper
 ) -> list[_Fold]:
     """The folds with their predictions, where those had to wait for a link."""
     if done[0].scores is None:
@@ -340,8 +363,11 @@ def _with_links(
     calls = []
     for part in _repeats(splits, len(problem)):
         latent = np.array([fold.scores for fold in done[part]])
-        calls += [(problem, fold, latent, splits[part], i) for i, fold in enumerate(done[part])]
-    return list(_mapped(_linked, calls, jobs))
+        calls += [
+            (_linked, problem, fold, latent, splits[part], i)
+            for i, fold in enumerate(done[part])
+        ]
+    return list(mapper(_called, calls))
 
 
 def _linked(

@@ -133,21 +133,21 @@ class Cost(NamedTuple):
             low, high = (middle, high) if fits else (low, middle)
         return low
 
-    def of_all(self, size: Size, n_folds: int) -> float:
-        """Seconds of all folds and of the fit to all rows, for a table of this size."""
+    def of_folds(self, size: Size, n_folds: int) -> float:
+        """Seconds of all folds, for a table of this size."""
         trained = size._replace(rows=max(1, round(size.rows * (1 - 1 / n_folds))))
-        return n_folds * self.of_fold(trained) + self.of_fold(size)
+        return n_folds * self.of_fold(trained)
 
 
 # Processor seconds on one core of a machine under load, without compilation. Measured for
 # 3 to 36 columns, 2 to 8 levels and 40 to 4000 rows (Gaussian processes and plsor to 1500) by
 # benchmarks/model_costs.py. The curve is within a factor of two of every measured fold (svm:
-# 2.7); larger tables are extrapolated. With inducing points: 3000 to 60,000 rows, one thread;
-# within a factor of two from 12 columns on, and four times too much for three, whose smooth
-# functions need fewer points.
+# 2.7); larger tables are extrapolated. With inducing points, one thread: gp and linear for 2600
+# to 48,000 rows and 4 to 16 columns, with importance on 2000 rows, within a factor of 1.6; the
+# others for 3000 to 60,000 rows with importance on all, up to four times too much.
 COSTS = {
-    "gp": Cost(0.074, 4.8e-8, 2, 1, 0.25, Cost(4.0, 3.2e-5, 1, 1, 0)),
-    "linear": Cost(0.057, 2.7e-8, 2, 0.93, 0.82, Cost(0.4, 2.3e-6, 1, 1, 0)),
+    "gp": Cost(0.074, 4.8e-8, 2, 1, 0.25, Cost(4.3, 6.5e-5, 1, 0.2, 0)),
+    "linear": Cost(0.057, 2.7e-8, 2, 0.93, 0.82, Cost(0.35, 1.2e-6, 1, 1, 0)),
     "ard": Cost(0.078, 5.2e-8, 2, 0.84, 0.77, Cost(3.2, 5e-5, 1, 1, 0)),
     "laplace": Cost(0.073, 2.6e-8, 2, 1, 0.51, Cost(1.3, 4.6e-5, 1, 1, 0)),
     "plsor": Cost(0.062, 1.9e-7, 2, 0.71, 0.056, Cost(7.5, 4.2e-5, 1, 1, 0)),
@@ -318,7 +318,7 @@ def candidates(
     entries = [MODELS[name] for name in TRIED]
     if budget is None:
         return entries, []
-    costs = {entry.name: entry.cost.of_all(size, n_folds) for entry in entries}
+    costs = {entry.name: entry.cost.of_folds(size, n_folds) for entry in entries}
     cheapest, *others = sorted(costs, key=lambda name: costs[name])
     names, left = {cheapest}, max(budget - costs[cheapest], 0.0)
     for name in others:
@@ -330,7 +330,7 @@ def candidates(
         Skipped(
             entry.name,
             entry.description,
-            f"estimated at {costs[entry.name]:.0f} s for {size.rows} rows, with {left:.0f} s "
+            f"estimated at {costs[entry.name]:.0f} s for {size.rows:,} rows, with {left:.0f} s "
             f"left of the budget of {budget:g} s",
         )
         for entry in entries

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ordinality.levels import Order
-from ordinality.tables import Scan, Table, TableError
+from ordinality.tables import Scan, Table, TableError, feature_names
 from ordinality.tables.columns import column, counted, is_text, numbers, parsed, words
 from ordinality.tables.encoding import Unseen, rows_and_unseen, unseen_sentences
 from ordinality.tables.scan import IN_MEMORY
 from ordinality.tables.task import missing, weights_of
 
-__all__ = ["ScannedRows", "labelled", "labelled_rows", "left_out", "unlabelled"]
+__all__ = [
+    "ScannedRows",
+    "labelled",
+    "labelled_rows",
+    "left_out",
+    "load_rows",
+    "unlabelled",
+]
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,10 @@ class ScannedRows:
     def __len__(self) -> int:
         return sum(self.counts)
 
+    def parts(self) -> list[ScannedRows]:
+        """The rows of each file."""
+        return [replace(self, scan=part) for part in self.scan.parts()]
+
     def blocks(
         self, encoder: Any, progress: Callable[[float], Any]
     ) -> Iterator[tuple[np.ndarray, ...]]:
@@ -61,6 +72,15 @@ class ScannedRows:
         count = min(count, IN_MEMORY // (8 * len(columns)))
         drawn = self.scan.sample(count, seed, columns, self.target)
         return encoded_rows(encoder, self.order.levels, drawn, *extra) or ()
+
+
+def load_rows(rows: ScannedRows, encoder: Any) -> list[np.ndarray]:
+    """Encoded features, labels and weights of all rows, where this is called."""
+    parts = list(rows.blocks(encoder, lambda share: None))
+    if not parts:
+        none = np.empty((0, len(feature_names(encoder)))), np.empty(0)
+        return [*none, *([] if rows.weights is None else [np.empty(0)])]
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def encoded_rows(

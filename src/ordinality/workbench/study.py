@@ -10,6 +10,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,10 @@ from sklearn.pipeline import Pipeline
 
 from ordinality import persist, tables
 from ordinality._files import put
+from ordinality.distributed.cluster import mapped_calls
+from ordinality.distributed.partitions import PartitionedRows
 from ordinality.estimators.calibration import calibrate_from_folds, needs_link
-from ordinality.estimators.partitioned import InBlocks, fit_elsewhere
+from ordinality.estimators.partitioned import InBlocks, OnCluster, fit_elsewhere
 from ordinality.inspect import Effect, Effects, effects
 
 from .assess import Assessment, Choice, against_baselines, assess, choose
@@ -34,7 +37,7 @@ from .problem import (
     problem_of,
     sample_of,
 )
-from .rows import ScannedRows
+from .rows import ScannedRows, load_rows
 from .study_report import html_report
 
 __all__ = ["Study", "json_value", "study", "study_of", "threshold_sentences"]
@@ -258,7 +261,7 @@ def study(table: Any, target: str, *, model: str = "auto", **options: Any) -> St
     **options
         ``order``, ``features``, ``drop``, ``weights``, ``counts``, ``group``, ``wide`` as in
         `problem_of`; ``budget``, ``max_seconds``, ``n_splits``, ``seed``, ``jobs``,
-        ``progress`` as in `study_of`.
+        ``client``, ``progress`` as in `study_of`.
 
     Returns
     -------
@@ -275,7 +278,7 @@ def study(table: Any, target: str, *, model: str = "auto", **options: Any) -> St
     >>> found.verdict[0], found.problem.counts
     (True, [15, 13, 12])
     """
-    of_search = {"budget", "max_seconds", "n_splits", "seed", "jobs", "progress"}
+    of_search = {"budget", "max_seconds", "n_splits", "seed", "jobs", "client", "progress"}
     search = {name: options.pop(name) for name in of_search & set(options)}
     return study_of(problem_of(table, target, **options), model, **search)
 
@@ -289,6 +292,7 @@ def study_of(
     n_splits: int | None = None,
     seed: int = 0,
     jobs: int = 1,
+    client: Any = None,
     progress: Callable[[str, float], Any] = lambda what, share: None,
 ) -> Study:
     """Fit, assess and explain an ordinal model of a problem.
@@ -313,6 +317,9 @@ def study_of(
         Seed of the folds and the models.
     jobs : int, default=1
         Number of processes.
+    client : distributed.Client, optional
+        A Dask cluster that takes the folds in place of processes, and the rows of a scanned
+        folder. Its workers must see the files.
     progress : callable, optional
         Called as ``progress(what, share)`` before every step, with text such as
         ``"boost, fold 3 of 10"`` and the share of the estimated cost that is done.
@@ -344,8 +351,9 @@ def study_of(
     entries = [*wanted, *baselines(len(problem), weighted=problem.weights is not None)]
     # After the folds of all models comes the fit to all rows, about as long as one fold.
     whole = len(splits) * len(entries) / (len(splits) * len(entries) + 1)
+    mapper = None if client is None else partial(mapped_calls, client, ordered=True)
     answers = assess(
-        problem, entries, splits, max_seconds=max_seconds, seed=seed, jobs=jobs,
+        problem, entries, splits, max_seconds=max_seconds, seed=seed, jobs=jobs, mapper=mapper,
         progress=lambda what, share: progress(what, whole * share),
     )  # fmt: skip
     assessed = [one for one in answers if isinstance(one, Assessment)]
@@ -356,7 +364,7 @@ def study_of(
     if name != "auto":
         choice = Choice(selected, f"{name} ({selected.description}) was requested.")
     seconds = budget if budget is None or name == "auto" else LIMIT_IN_BUDGETS * budget
-    fit = _FitToAll(problem, MODELS[selected.name], seed, seconds, progress, whole)
+    fit = _FitToAll(problem, MODELS[selected.name], seed, seconds, progress, whole, client)
     pipeline, n_fitted, warned = _fitted_to_all(fit, selected, splits)
     return Study(
         problem=problem,
@@ -383,6 +391,7 @@ class _FitToAll:
     seconds: float | None  # for models that cannot read blocks
     progress: Callable[[str, float], Any]
     share: float  # of the work, when this begins
+    client: Any  # of a cluster, if there is one
 
     def __call__(self, pipeline: Pipeline) -> int:
         """Fit a pipeline in place; how many rows it was fitted to."""
@@ -404,6 +413,12 @@ class _FitToAll:
         return self._scanned(pipeline, whole, count)
 
     def _scanned(self, pipeline: Pipeline, whole: ScannedRows, count: int) -> int:
+        if self.entry.by_blocks and self.client is not None and whole.scan.files:
+            loaders = [(load_rows, part, pipeline[0]) for part in whole.parts()]
+            fit_elsewhere(
+                pipeline[-1], OnCluster(PartitionedRows.from_loaders(loaders).persist())
+            )
+            return count
         if self.entry.by_blocks and count > len(self.problem):
             passes = 0
 
