@@ -46,6 +46,7 @@ X = rng.normal(size=(30, 3))
 utility = X[:, 0] + 0.5 * X[:, 1]
 y = np.digitize(utility + 0.4 * rng.normal(size=30), [-0.7, 0.6])
 words = np.array(["low", "mid", "high"])[y]
+grouped = np.column_stack([words[::-1], X]).astype(object)
 gram = Gaussian(1.0)(X)
 ratings = np.where(rng.random((30, 6)) < 0.2, np.nan, rng.integers(1, 6, (30, 6)))
 pairs = np.array([rng.choice(30, 2, replace=False) for _ in range(50)])
@@ -96,6 +97,8 @@ ORDINAL = {
     "nominal and scale": OrdinalRegression("probit", nominal=[1], scale=[0], levels=[0, 1, 2]),
     "structured": OrdinalRegression("cauchit", thresholds="symmetric"),
     "net": OrdinalRegression(penalty="elasticnet", alpha=0.02),
+    "one group": OrdinalRegression(random=0),
+    "crossed groups and a slope": OrdinalRegression(nominal=[2], random=[(0, 2), 1]),
     "rounded process": RoundedRegressor(),
     "rounded line": RoundedRegressor(Ridge()),
     "rounded forest": RoundedRegressor(RandomForestRegressor(3, random_state=0)),
@@ -133,6 +136,7 @@ OTHERS = {
     "ratings": (OrdinalGP(Correlation()), (ratings, y), lambda m: said(m, ratings)),
     "svm gram": (OrdinalSVM(kernel="precomputed"), (gram, y), lambda m: said(m, gram)),
     "weights": (OrdinalGP(), (X, y, np.r_[0.0, 0.0, np.ones(28)]), said),
+    "named groups": (OrdinalRegression(random=0), (grouped, y), lambda m: said(m, grouped)),
     "laplace preferences": (PreferenceGP(X), (pairs, answers), judged),
     "ep preferences": (PreferenceGP(X, inference="ep"), (pairs, answers), judged),
     "numbered items": (PreferenceGP(30), (pairs, answers), judged),

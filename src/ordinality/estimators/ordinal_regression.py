@@ -10,13 +10,16 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
-from scipy.stats import chi2, norm
+from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..cumulative import inference
+from ..cumulative.effects import averaged_probabilities, variance_p_value
+from ..cumulative.group_factor import Term
 from ..cumulative.links import LINKS
+from ..cumulative.mixed import add_random_effects
 from ..cumulative.penalty import Penalty
 from ..cumulative.regression import Regression, fit_regression
 from ..cumulative.structures import STRUCTURES, threshold_structure
@@ -29,6 +32,15 @@ from .fitting import (
     check_weights,
     check_whole,
     rows_of,
+)
+from .random_terms import (
+    GroupEffects,
+    RandomEffects,
+    RandomTerm,
+    as_table,
+    check_sizes,
+    find_terms,
+    without_groups,
 )
 from .regression_summary import (
     ModelComparison,
@@ -62,8 +74,15 @@ class OrdinalRegression(OrdinalClassifier):
     scale : column or list of columns, default=None
         Columns that change the noise, ``s = exp(z @ scale_coef_)``, beside their location
         effect.
-    random : None, default=None
-        Grouping columns with random effects.
+    random : column, tuple or list of these, default=None
+        Grouping columns (judge, person, item), by name or number, each group of which has an
+        effect drawn from a normal distribution: ``"judge"``; ``["judge", "item"]`` for crossed
+        or nested groups; ``("judge", "temp")`` for an intercept and a slope of ``temp`` in each
+        group, correlated. They may hold text, and have no location effect. A list holds terms,
+        a tuple is one term.
+    quadrature : "auto" or int, default="auto"
+        Nodes of adaptive Gauss-Hermite quadrature for one term; 1 is Laplace's method, which
+        several terms take. "auto": 10 for one term without slopes, else 1.
     thresholds : {"flexible", "symmetric", "symmetric2", "equidistant"}, default="flexible"
         Free thresholds; at the same distances to both sides of the centre, or of zero; or with
         one spacing.
@@ -110,8 +129,19 @@ class OrdinalRegression(OrdinalClassifier):
         What each nominal column adds to each threshold.
     scale_coef_ : ndarray of shape (number of scale columns,)
         Effects on the log of the noise.
+    random_sd_ : dict
+        By grouping column, the standard deviation of its effects: a number, or with slopes an
+        array. Only with random effects, as the next two.
+    random_covariance_ : dict
+        By grouping column, the covariance of the effects of a group, shape (r, r).
+    random_effects_ : dict
+        By grouping column, the labels of the groups with the conditional modes of their
+        effects and their standard deviations: ``groups``, ``effects``, ``modes``,
+        ``deviations``.
     parameter_names_ : ndarray of str
-        Estimated parameters: thresholds, nominal, location and scale effects.
+        Estimated parameters: thresholds, nominal, location and scale effects; then of each
+        random term the lower triangle of the Cholesky factor of its covariance, by rows, with
+        the logarithm of its diagonal (for an intercept: the log standard deviation).
     parameters_ : ndarray of the same shape
         Their estimates.
     covariance_ : ndarray of shape (parameters, parameters) or None
@@ -177,6 +207,7 @@ class OrdinalRegression(OrdinalClassifier):
         nominal: Any = None,
         scale: Any = None,
         random: Any = None,
+        quadrature: int | str = "auto",
         thresholds: str = "flexible",
         penalty: str | None = None,
         alpha: float = 1.0,
@@ -193,6 +224,7 @@ class OrdinalRegression(OrdinalClassifier):
         self.nominal = nominal
         self.scale = scale
         self.random = random
+        self.quadrature = quadrature
         self.thresholds = thresholds
         self.penalty = penalty
         self.alpha = alpha
@@ -230,9 +262,12 @@ class OrdinalRegression(OrdinalClassifier):
             The fitted estimator.
         """
         self._check_parameters()
+        table, terms = self._find_terms(X)
         X, checked = validate_data(
-            self, X, y, dtype=np.float64, accept_sparse="csr", y_numeric=False
-        )
+            self, without_groups(table, terms) if terms else X, y,
+            dtype=np.float64, accept_sparse="csr", y_numeric=False,
+        )  # fmt: skip
+        read = [term.read(table) for term in terms]
         log = FitLog(self)
         weights = check_weights(sample_weight, X.shape[0])
         shifts = _check_offset(offset, X.shape[0])
@@ -242,6 +277,8 @@ class OrdinalRegression(OrdinalClassifier):
         weights = weights[kept]
         weights = weights * self._class_factors(ranks, weights)[ranks]
         self._nominal, self._scale = self._columns("nominal"), self._columns("scale")
+        self._grouping = np.array([term.columns[0] for term in terms], dtype=np.int64)
+        self._check_roles()
         rows = X if len(kept) == X.shape[0] else X[kept]
         found = fit_regression(
             *self._parts(rows), ranks, weights, shifts[kept],
@@ -252,6 +289,9 @@ class OrdinalRegression(OrdinalClassifier):
             ),
         )  # fmt: skip
         self._keep(found, kept, len(checked))
+        if terms:
+            self._keep_random(found, terms, [term.take(kept) for term in read])
+        self._warn(found)
         log.stage("log-likelihood %.10g after %d steps", self.log_likelihood_, self.n_iter_)
         return self
 
@@ -271,10 +311,8 @@ class OrdinalRegression(OrdinalClassifier):
                 f"l1_ratio={self.l1_ratio!r} must be a number above 0 and at most 1; for 0 use "
                 "penalty='l2'."
             )
-        if self.random is not None:
-            raise ValueError(
-                f"random={self.random!r}: random effects are not available; leave it out."
-            )
+        if self.quadrature != "auto":
+            check_whole(self, quadrature=1)
         self._check_decision()
 
     def _check_levels(self, ranks: np.ndarray) -> None:
@@ -331,16 +369,45 @@ class OrdinalRegression(OrdinalClassifier):
             )
         return int(at[0])
 
+    def _find_terms(self, X: Any) -> tuple[Any, list[RandomTerm]]:
+        """The table as it can be read by columns, and its random terms."""
+        if self.random is None:
+            return X, []
+        for other, found in (("scale", self.scale), ("penalty", self.penalty)):
+            if found is not None:
+                raise ValueError(
+                    f"random effects cannot be combined with {other}={found!r}; leave one out."
+                )
+        table = as_table(X)
+        terms = find_terms(self.random, table)
+        if len(terms) > 1 and self.quadrature not in ("auto", 1):
+            raise ValueError(
+                f"quadrature={self.quadrature} takes one random term, but there are "
+                f"{len(terms)}; use 1, Laplace's method."
+            )
+        return table, terms
+
+    def _check_roles(self) -> None:
+        """A grouping column has no other role."""
+        both = np.intersect1d(self._grouping, np.append(self._nominal, self._scale))
+        if len(both):
+            raise ValueError(
+                f"column {self._feature_names()[both[0]]!r} groups rows and cannot have a "
+                "nominal effect too; leave it out of one."
+            )
+
     def _parts(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         """Location, nominal and scale columns of checked rows."""
         columns = (X[:, at] for at in (self._nominal, self._scale))
         N, Z = (part.toarray() if sparse.issparse(part) else part for part in columns)
-        return (X[:, self._location] if len(self._nominal) else X), N, Z
+        location = self._location
+        return (X[:, location] if len(location) < X.shape[1] else X), N, Z
 
     @property
     def _location(self) -> np.ndarray:
         """Numbers of the columns with location effects."""
-        return np.setdiff1d(np.arange(self.n_features_in_), self._nominal)
+        others = np.append(self._nominal, self._grouping)
+        return np.setdiff1d(np.arange(self.n_features_in_), others)
 
     # ------------------------------------------------------------ what was learnt
 
@@ -351,10 +418,7 @@ class OrdinalRegression(OrdinalClassifier):
         estimate, structure = found.estimate, found.rows.structure
         thresholds, location, scale = found.rows.places
         A = estimate[thresholds].reshape(-1, structure.J.shape[1])
-        effects = np.full((len(self._nominal), A.shape[1]), np.nan)
-        effects[found.kept_nominal] = A[1:]
-        self.thresholds_ = self._every_threshold(structure.J @ A[0], outside=True)
-        self.nominal_coef_ = self._every_threshold(effects @ structure.J.T, outside=False)
+        self._keep_thresholds(found, A)
         self.coef_ = _filled(found.kept_location, estimate[location])
         self.scale_coef_ = _filled(found.kept_scale, estimate[scale])
         self.parameters_, self.covariance_ = estimate, found.covariance
@@ -366,7 +430,44 @@ class OrdinalRegression(OrdinalClassifier):
         self.n_iter_ = found.maximum.n_iter
         self.converged_ = bool(found.maximum.converged and found.separation is None)
         self.notes_ = self._noticed(found)
-        self._warn(found)
+        self._random: RandomEffects | None = None
+
+    def _keep_random(
+        self, found: Regression, terms: list[RandomTerm], read: list[Term]
+    ) -> None:
+        """Fit the random effects, and put what changes with them in its place."""
+        check_sizes(read)
+        nodes = self.quadrature
+        if nodes == "auto":
+            nodes = 10 if len(read) == 1 and read[0].width == 1 else 1
+        mixed = add_random_effects(found, read, nodes=int(nodes))
+        thresholds, location, _ = found.rows.places
+        J = found.rows.structure.J
+        A = mixed.vector[thresholds].reshape(-1, J.shape[1])
+        self._keep_thresholds(found, A)
+        self.coef_ = _filled(found.kept_location, mixed.vector[location])
+        self.parameters_ = np.concatenate([mixed.vector, mixed.log_factors])
+        names = [name for term in terms for name in term.parameter_names]
+        self.parameter_names_ = np.append(self.parameter_names_, names)
+        self.covariance_ = mixed.covariance
+        zero = np.diagonal(mixed.covariance) == 0.0
+        if found.separation is not None and found.covariance is not None:
+            zero[: len(mixed.vector)] |= np.isnan(np.diagonal(found.covariance))
+        self.covariance_[zero] = self.covariance_[:, zero] = np.nan
+        self.log_likelihood_ = mixed.log_likelihood
+        self.effective_df_ = float(len(self.parameters_))
+        self.n_iter_ = mixed.n_iter
+        self._random = effects = RandomEffects.of(terms, mixed)
+        self.converged_ = bool(self.converged_ and mixed.decrement < 1e-6)
+        self.notes_ += effects.notes(read, int(nodes))
+
+    def _keep_thresholds(self, found: Regression, A: np.ndarray) -> None:
+        """Thresholds and nominal effects at all levels, from their parameters."""
+        J = found.rows.structure.J
+        effects = np.full((len(self._nominal), A.shape[1]), np.nan)
+        effects[found.kept_nominal] = A[1:]
+        self.thresholds_ = self._every_threshold(J @ A[0], outside=True)
+        self.nominal_coef_ = self._every_threshold(effects @ J.T, outside=False)
 
     def _every_threshold(self, values: np.ndarray, *, outside: bool) -> np.ndarray:
         """Values at thresholds between observed levels, as values at all K - 1."""
@@ -462,17 +563,26 @@ class OrdinalRegression(OrdinalClassifier):
 
     def _warn(self, found: Regression) -> None:
         if found.separation is not None:
-            warnings.warn(self._about_separation(found), ConvergenceWarning, stacklevel=5)
+            warnings.warn(self._about_separation(found), ConvergenceWarning, stacklevel=4)
         elif not found.maximum.converged:
             warnings.warn(
                 f"The search stopped after {self.n_iter_} steps with decrement "
                 f"{found.maximum.decrement:.1e} above tol {self.tol:.1e}; raise max_iter, or "
                 "remove nominal or scale effects that the data do not determine.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=4,
+            )
+        elif not self.converged_:
+            warnings.warn(
+                "The likelihood with random effects has no maximum that the search could "
+                "reach: a standard deviation grows without end because groups determine the "
+                "level, or the link is not log-concave; merge small groups, leave a term "
+                "out, or take another link.",
+                ConvergenceWarning,
+                stacklevel=4,
             )
         if found.disordered:
-            warnings.warn(self._about_order(found), UserWarning, stacklevel=5)
+            warnings.warn(self._about_order(found), UserWarning, stacklevel=4)
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
@@ -484,10 +594,34 @@ class OrdinalRegression(OrdinalClassifier):
         tags.input_tags.sparse = True
         return tags
 
+    @property
+    def random_sd_(self) -> dict[str, Any]:
+        """Standard deviations of the random effects, by grouping column."""
+        found = {name: np.sqrt(np.diagonal(V)) for name, V in self.random_covariance_.items()}
+        return {name: float(sd[0]) if len(sd) == 1 else sd for name, sd in found.items()}
+
+    @property
+    def random_covariance_(self) -> dict[str, np.ndarray]:
+        """Covariances of the random effects of a group, by grouping column."""
+        return self._effects().covariances()
+
+    @property
+    def random_effects_(self) -> dict[str, GroupEffects]:
+        """Conditional modes of the random effects with deviations, by grouping column."""
+        return self._effects().by_group()
+
+    def _effects(self) -> RandomEffects:
+        found = getattr(self, "_random", None)
+        if found is None:
+            raise AttributeError("the model has no random effects; fit it with random=...")
+        return found
+
     # ------------------------------------------------------------ prediction
 
     def predict_latent(self, X: Any) -> np.ndarray:
-        """The location ``x @ coef_``, which the thresholds cut.
+        """The location ``x @ coef_`` with the random effects, which the thresholds cut.
+
+        A group never seen has the effect 0.
 
         Parameters
         ----------
@@ -500,7 +634,8 @@ class OrdinalRegression(OrdinalClassifier):
             On the scale of ``thresholds_``; where there are scale effects, before division by
             the noise of the row.
         """
-        return self._latent(*self._checked(X))
+        latent = self._latent(*self._checked(X))
+        return latent if self._random is None else latent + self._random.moments(as_table(X))[0]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores as scikit-learn expects them: log-probabilities of the classes.
@@ -537,6 +672,7 @@ class OrdinalRegression(OrdinalClassifier):
         """
         _check_level(level)
         checked = self._checked(X)
+        self._refuse_random("intervals of probabilities")
         covariance = self._covariance()
         parts = [part[:, ~np.isnan(coef)] if np.any(np.isnan(coef)) else part
                  for part, coef in zip(checked, self._coefficients(), strict=True)]  # fmt: skip
@@ -571,14 +707,23 @@ class OrdinalRegression(OrdinalClassifier):
         size = (1 + np.count_nonzero(nominal)) * J.shape[1]
         split = size + np.count_nonzero(location)
         A = self.parameters_[:size].reshape(-1, J.shape[1])
-        effects = self.parameters_[size:split], self.parameters_[split:]
+        effects = self.parameters_[size:split], self.parameters_[split : self._n_fixed]
         return inference.UnitParameters(LINKS[self.link], J, A, *effects)
 
     def _checked(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray]:
         check_is_fitted(self)
+        if self._random is not None:
+            X = without_groups(as_table(X), self._random.terms)
         return self._parts(
             validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         )
+
+    def _refuse_random(self, what: str) -> None:
+        if self._random is not None:
+            raise ValueError(
+                f"{what} are not available with random effects; fit without `random`, and take "
+                "the groups into account by covariance(kind='cluster')."
+            )
 
     def _latent(self, X: Any, N: np.ndarray, Z: np.ndarray) -> np.ndarray:
         return np.asarray(X @ np.nan_to_num(self.coef_))
@@ -595,7 +740,11 @@ class OrdinalRegression(OrdinalClassifier):
         with np.errstate(invalid="ignore"):  # of infinite thresholds next to each other
             width = (edges[:, 1:] - edges[:, :-1]) / s
             ends = (edges - centre) / s
-        proba = LINKS[self.link].probability(ends[:, :-1], ends[:, 1:], width)
+        if self._random is not None:
+            mean, var = self._random.moments(as_table(X))
+            proba = averaged_probabilities(LINKS[self.link], ends - mean[:, None], var)
+        else:
+            proba = LINKS[self.link].probability(ends[:, :-1], ends[:, 1:], width)
         return proba / proba.sum(axis=1, keepdims=True)
 
     # ------------------------------------------------------------ inference
@@ -620,6 +769,7 @@ class OrdinalRegression(OrdinalClassifier):
         if self.covariance_ is not None:
             se = np.sqrt(np.diagonal(self.covariance_))
         z = estimate / se
+        z[self._n_fixed :] = np.nan  # a log deviation of 0 is no hypothesis
         reach = norm.ppf(0.5 + 0.5 * level) * se
         columns = {"estimate": estimate, "se": se, "z": z, "p": 2 * norm.sf(np.abs(z)),
                    "lower": estimate - reach, "upper": estimate + reach}  # fmt: skip
@@ -641,8 +791,14 @@ class OrdinalRegression(OrdinalClassifier):
         """Where location effects stand among the parameters."""
         scale = int(np.count_nonzero(~np.isnan(self.scale_coef_)))
         location = int(np.count_nonzero(~np.isnan(self.coef_)))
-        stop = len(self.parameters_) - scale
+        stop = self._n_fixed - scale
         return slice(stop - location, stop)
+
+    @property
+    def _n_fixed(self) -> int:
+        """Number of parameters before those of random effects, which come last."""
+        terms = () if self._random is None else self._random.terms
+        return len(self.parameters_) - sum(len(term.parameter_names) for term in terms)
 
     def _facts(self, level: float) -> dict[str, str]:
         fit, null = self.log_likelihood_, self.null_log_likelihood_
@@ -654,6 +810,7 @@ class OrdinalRegression(OrdinalClassifier):
             "AIC": f"{self.aic():.4f}, BIC: {self.bic():.4f}",
             "McFadden R2": f"{self.pseudo_r2('mcfadden'):.4f}, "
             f"Nagelkerke R2: {self.pseudo_r2('nagelkerke'):.4f}",
+            **({} if self._random is None else self._random.facts()),
         }
 
     def aic(self) -> float:
@@ -888,7 +1045,9 @@ class OrdinalRegression(OrdinalClassifier):
         Returns
         -------
         ModelComparison
-            Prints as a table of both models; has ``statistic``, ``df`` and ``p_value``.
+            Prints as a table of both models; has ``statistic``, ``df`` and ``p_value``. A
+            variance of random effects is zero in the smaller model, at the edge of its range,
+            and the p-value is that of the mixture of chi-squared variables that follows.
         """
         check_is_fitted(self)
         if not isinstance(other, OrdinalRegression):
@@ -912,7 +1071,8 @@ class OrdinalRegression(OrdinalClassifier):
                 + " Compare them by aic() or by cross-validation."
             )
         statistic = max(2 * (large.log_likelihood_ - small.log_likelihood_), 0.0)
-        p = float(chi2.sf(statistic, df))
+        variances = max(large._n_variances - small._n_variances, 0)
+        p = variance_p_value(statistic, variances, df - variances)
         columns = {"parameters": np.array([m.effective_df_ for m in (small, large)]),
                    "log-likelihood": np.array([m.log_likelihood_ for m in (small, large)]),
                    "AIC": np.array([m.aic() for m in (small, large)]),
@@ -921,6 +1081,12 @@ class OrdinalRegression(OrdinalClassifier):
         return ModelComparison(
             "Likelihood-ratio test", ("smaller", "larger"), columns, {}, (), statistic, df, p
         )
+
+    @property
+    def _n_variances(self) -> int:
+        """Number of variances of random effects."""
+        terms = () if self._random is None else self._random.terms
+        return sum(len(term.columns) for term in terms)
 
     def _covariance(self) -> np.ndarray:
         """The covariance, or why there is none."""
@@ -934,6 +1100,7 @@ class OrdinalRegression(OrdinalClassifier):
 
     def _rows(self, what: str) -> Regression:
         """The fit with its rows, or why it is not here."""
+        self._refuse_random(what)
         fit: Regression | None = getattr(self, "_regression", None)
         if fit is None:
             raise ValueError(

@@ -443,7 +443,14 @@ def _sample(fitted: Any) -> Any:
     if hasattr(fitted, "categories_"):
         return np.array([[cells[0] for cells in fitted.categories_]] * 2, dtype=object)
     rows = np.linspace(-0.5, 0.5, fitted.n_features_in_)
-    return np.stack([rows, rows[::-1]])
+    rows = np.stack([rows, rows[::-1]])
+    effects: Any = getattr(fitted, "_random", None)
+    if type_name(effects) != "RandomEffects":
+        return rows
+    rows = rows.astype(object)  # groups may be text
+    for term in effects.terms:
+        rows[:, term.columns[0]] = term.groups[0]
+    return rows
 
 
 def _frame(fitted: ColumnTransformer) -> Any:

@@ -470,7 +470,7 @@ def _effects_fit(model: Any) -> bool:
         return False
     if model.thresholds != "flexible" and len(observed) != K:
         return False
-    columns = np.concatenate([model._location, model._nominal])
+    columns = np.concatenate([model._location, model._nominal, model._grouping])
     found = model._linear()
     left_out = np.isnan(model.nominal_coef_)
     return (
@@ -482,7 +482,57 @@ def _effects_fit(model: Any) -> bool:
         and equal(found.beta, model.coef_[~np.isnan(model.coef_)])
         and equal(found.zeta, model.scale_coef_[~np.isnan(model.scale_coef_)])
         and len(model.parameter_names_) == len(model.parameters_)
+        and bool(np.all(np.isfinite(model.parameters_[: model._n_fixed])))
+        and _groups_fit(model)
     )
+
+
+def _groups_fit(model: Any) -> bool:
+    """Whether random terms name columns of the model, and the same ones as it does."""
+    terms = () if model._random is None else model._random.terms
+    columns = [column for term in terms for column in term.columns]
+    return all(column < model.n_features_in_ for column in columns) and (
+        model._grouping.tolist() == [term.columns[0] for term in terms]
+    )
+
+
+def _posterior_fits(effects: Any) -> bool:
+    """Whether every place that a prediction looks up exists."""
+    G, r = effects.blocks.shape[:2]
+    widths = [len(effects.factors[t]) for t in effects.terms]
+    return (
+        sorted(effects.terms) == list(range(len(effects.factors)))
+        and all(L.shape == (len(L), len(L)) for L in effects.factors)
+        and len(effects.first) == len(effects.terms) + 1
+        and effects.first[0] == 0
+        and effects.first[1] == G * r
+        and widths[0] == r
+        and effects.first[-1] == len(effects.mode) == G * r + len(effects.rest_inverse)
+        and bool(np.all(np.diff(effects.first) % widths == 0))
+        and bool(np.all(np.diff(effects.first) > 0))
+        and effects.ptr[0] == 0
+        and effects.ptr[-1] == len(effects.partners)
+        and bool(np.all(np.diff(effects.ptr) >= 0))
+    )
+
+
+def _effects_agree(random: Any) -> bool:
+    """Whether the terms have the groups and slopes that the posterior is of."""
+    posterior = random.posterior
+    if len(random.terms) != len(posterior.factors):
+        return False
+    for at, t in enumerate(posterior.terms):
+        G, r = len(random.terms[t].groups), len(random.terms[t].columns)
+        shapes = [np.shape(part[t]) for part in (random.modes, random.deviations)]
+        if (
+            posterior.first[at + 1] - posterior.first[at] != G * r
+            or len(random.terms[t].names) != r
+            or shapes != [(G, r), (G, r)]
+            or random.factors[t].shape != (r, r)
+            or posterior.factors[t].shape != (r, r)
+        ):
+            return False
+    return True
 
 
 _REGRESSED: Layout = {
@@ -497,7 +547,9 @@ _REGRESSED: Layout = {
     "_scale": ints("c", low=0, high="d"),
     "scale_coef_": floats("c", nan=True),
     "_observed": ints("o", low=0, high="K"),
-    "parameters_": floats("t"),
+    "_grouping": ints("?", low=0, high="d"),
+    "_random": optional(part("RandomEffects")),
+    "parameters_": floats("t", infinite=True),  # the log of a deviation of zero
     "parameter_names_": anything,
     "covariance_": optional(floats("t", "t", nan=True)),
     **dict.fromkeys(
@@ -506,6 +558,23 @@ _REGRESSED: Layout = {
     "notes_": anything,
     "also": _effects_fit,
 }
+_RANDOM: dict[str, Layout] = {
+    "RandomTerm": {
+        "names": anything, "columns": every(count()), "groups": labels("G"),
+        "also": lambda term: bool(np.all(term.groups[1:] > term.groups[:-1])),
+    },
+    "EffectPosterior": {
+        "terms": every(count()), "first": every(count()), "factors": every(floats("?", "?")),
+        "mode": floats("q"), "blocks": floats("G", "r", "r"), "multipliers": floats("P", "r"),
+        "rest_inverse": floats("R", "R"), "ptr": ints("G+1", low=0),
+        "partners": ints("P", low=0, high="R"), "also": _posterior_fits,
+    },
+    "RandomEffects": {
+        "terms": every(part("RandomTerm")), "factors": every(floats("?", "?")),
+        "modes": every(floats("?", "?")), "deviations": every(floats("?", "?", low=0.0)),
+        "posterior": part("EffectPosterior"), "also": _effects_agree,
+    },
+}  # fmt: skip
 _HALFSPACE: Layout = {"w": floats("d"), "bias": number()}
 _ESTIMATORS: dict[str, Layout] = {
     "OrdinalGP": {**_GP, "log_evidence_": _VALUE, "_stream?": part("Stream", d="d")},
@@ -636,4 +705,4 @@ for _name in ("LabelRankingSVM", "PreferenceSVM"):
     }
 
 #: Attributes of every type of ours, by stable name without version.
-LAYOUTS: dict[str, Layout] = {**_VALUES, **_PROCESSES, **_ESTIMATORS}
+LAYOUTS: dict[str, Layout] = {**_VALUES, **_PROCESSES, **_RANDOM, **_ESTIMATORS}

@@ -18,6 +18,7 @@ _PLACES = """
     boosting.ensemble: Ensemble
     boosting.learners: ClippedFunction DecisionStump DecisionTree
     boosting.perceptron: Halfspace SoftHalfspace
+    cumulative.effects: EffectPosterior
     estimators.boost_learners: Vote
     estimators.calibration: OrdinalLink
     estimators.fitting: Scaling
@@ -32,6 +33,7 @@ _PLACES = """
     estimators.preference_data: Answers Items
     estimators.preference_gp: PreferenceGP
     estimators.preference_svm: PreferenceSVM PreferenceSVMCV
+    estimators.random_terms: RandomEffects RandomTerm
     estimators.rounded_regressor: RoundedRegressor
     gp.criteria: InducingObjective LabelObjective Objective ObjectiveValue
     gp.design: Combinations Direct Labels
