@@ -105,11 +105,15 @@ def canonical_order(X: np.ndarray, *ties: np.ndarray, gram: bool = False) -> np.
 
 def first_copies(X: np.ndarray, *ties: np.ndarray) -> np.ndarray:
     """Of rows in canonical order, the place of the first that equals each."""
-    columns = np.column_stack([X, *ties])
-    before, after = columns[:-1], columns[1:]
-    same = (before == after) | (np.isnan(before) & np.isnan(after))
-    new = np.append(True, ~np.all(same, axis=1))
+    new = _changes(np.column_stack([X, *ties]))
     return np.flatnonzero(new)[np.cumsum(new) - 1]
+
+
+def _changes(rows: np.ndarray) -> np.ndarray:
+    """Whether each row differs from the one before it; missing values are equal."""
+    before, after = rows[:-1], rows[1:]
+    same = (before == after) | (np.isnan(before) & np.isnan(after))
+    return np.append(True, ~np.all(same, axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +163,7 @@ def _runs(
     # Weights too: the rounding of their sum depends on the order.
     order = canonical_order(X, y, weights)
     X, y = X[order], y[order]
-    moved = np.append(True, np.any(X[1:] != X[:-1], axis=1))
+    moved = _changes(X)
     return order, moved, moved | np.append(True, y[1:] != y[:-1])
 
 
