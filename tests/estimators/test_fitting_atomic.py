@@ -27,6 +27,7 @@ from ordinality import (
     OrdinalGP,
     OrdinalSVM,
     OrdinalSVMCV,
+    OrdinalTrees,
     PreferenceGP,
     PreferenceSVM,
     PreferenceSVMCV,
@@ -72,6 +73,7 @@ ESTIMATORS = {
     "OrdinalBoost, stopped": (
         OrdinalBoost(n_estimators=4, learner="stump", validation_fraction=0.3), rows,
     ),
+    "OrdinalTrees": (OrdinalTrees(6, scale=True, nonparallel=True), rows),
     "RankBoost": (RankBoost(n_estimators=4, learner="tree", calibration_folds=2), rows),
     "OrdinalSVM": (OrdinalSVM(calibration_folds=2), rows),
     "OrdinalSVM, warm": (OrdinalSVM(C=3.0, warm_start=True), rows),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .ordinal_boost import OrdinalBoost, RankBoost
     from .ordinal_gp import OrdinalGP
     from .ordinal_svm import OrdinalSVM, OrdinalSVMCV
+    from .ordinal_trees import OrdinalTrees
     from .preference_gp import PreferenceGP
     from .preference_svm import PreferenceSVM, PreferenceSVMCV
     from .rounded_regressor import RoundedRegressor
@@ -28,6 +29,7 @@ __all__ = [
     "OrdinalGP",
     "OrdinalSVM",
     "OrdinalSVMCV",
+    "OrdinalTrees",
     "PreferenceGP",
     "PreferenceSVM",
     "PreferenceSVMCV",
@@ -45,6 +47,7 @@ _HOMES = {
     "OrdinalGP": "ordinal_gp",
     "OrdinalSVM": "ordinal_svm",
     "OrdinalSVMCV": "ordinal_svm",
+    "OrdinalTrees": "ordinal_trees",
     "PreferenceGP": "preference_gp",
     "PreferenceSVM": "preference_svm",
     "PreferenceSVMCV": "preference_svm",

@@ -461,12 +461,49 @@ _BOOSTED: Layout = {
     "link_": optional(part("OrdinalLink", K="K")),
     "also": _in_order,
 }
+_FOREST = part("Forest", d="d")
+_TREES: Layout = {
+    "location": _FOREST,
+    "log_scale": optional(_FOREST),
+    "thresholds": floats("L-1", increasing=True),
+    "above": every(_FOREST),
+    "share": number(0.0, 1.0),
+    "floor": number(0.0, 1.0),
+    "frequencies": floats("K", proba=True),
+    "seen": ints("L", low=0, high="K"),
+    "also": lambda trees: len(trees.above) in (0, len(trees.thresholds)) and bool(
+        np.all(np.diff(trees.seen) > 0)
+    ),
+}  # fmt: skip
+_NODES = ints("N", low=0)
 _HALFSPACE: Layout = {"w": floats("d"), "bias": number()}
 _ESTIMATORS: dict[str, Layout] = {
     "OrdinalGP": {**_GP, "log_evidence_": _VALUE, "_stream?": part("Stream", d="d")},
     "LeastSquaresOrdinalGP": {**_GP, "slope_": number(), "loo_log_score_": _VALUE},
     "OrdinalBoost": _BOOSTED,
     "RankBoost": _BOOSTED,
+    "OrdinalTrees": {
+        **_ORDINAL,
+        "thresholds_": floats("K-1", increasing=True, infinite=True),
+        "n_estimators_": count(),
+        "scale_": flag,
+        "pool_weight_": number(0.0, 1.0),
+        "floor_": number(0.0, 1.0),
+        "feature_importances_": floats("d", low=0.0),
+        "validation_score_": _INFORMATION,
+        "categories_": every(optional(labels("?")), "d", list),
+        "trees_": part("CumulativeTrees", d="d", K="K"),
+        "also": _in_order,
+    },
+    "CumulativeTrees": _TREES,
+    "Forest": {
+        "root": ints("T"), "feature": ints("N", low=0, high="d"), "cut": floats("N"),
+        "left": ints("N"), "right": ints("N"), "missing_left": ints("N", low=0, high=2),
+        "first_word": _NODES, "n_words": _NODES, "words": ints("W", low=0, high=2**32),
+        # Sums of as many leaves as a forest has stay finite.
+        "leaf": floats("L", low=-1e200, high=1e200),
+        "also": lambda forest: forest.is_sound(2**53),
+    },
     "OrdinalSVM": _SVM,
     "OrdinalSVMCV": {**_SVM, "C_": _POSITIVE, "gamma_": number(0.0), "best_score_": _VALUE,
                      "cv_results_": arrays},
