@@ -24,6 +24,7 @@ from ordinality import (
     LeastSquaresOrdinalGP,
     LowRankImputer,
     OrdinalBoost,
+    OrdinalConformal,
     OrdinalGP,
     OrdinalSVM,
     OrdinalSVMCV,
@@ -72,6 +73,9 @@ ESTIMATORS = {
     "OrdinalBoost, warm": (OrdinalBoost(n_estimators=4, updates=5, warm_start=True), rows),
     "OrdinalBoost, stopped": (
         OrdinalBoost(n_estimators=4, learner="stump", validation_fraction=0.3), rows,
+    ),
+    "OrdinalConformal": (
+        OrdinalConformal(OrdinalGP(optimizer=None), calibration_folds=2), rows,
     ),
     "OrdinalTrees": (OrdinalTrees(6, scale=True, nonparallel=True), rows),
     "RankBoost": (RankBoost(n_estimators=4, learner="tree", calibration_folds=2), rows),

@@ -49,7 +49,7 @@ CASES = {
         OrdinalBoost(n_estimators=5), (X, Y), "5 rounds, 5 kept: loss", "round 3 of 5: loss",
     ),
     "OrdinalTrees": (
-        OrdinalTrees(20), (X, Y), r"\d+ rounds on all rows", r"20 rounds|\d+ rounds",
+        OrdinalTrees(20), (X, Y), r"\d+ rounds on all rows", "round 20: log score",
     ),
     "RankBoost": (
         RankBoost(n_estimators=5, validation_fraction=0.3), (X, Y), r"5 rounds, \d kept: loss",

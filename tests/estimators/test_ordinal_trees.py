@@ -136,8 +136,8 @@ def test_columns_of_categories_are_split_into_sets(library):
     cast = table.astype if library == "pandas" else table.cast
     table = cast({"colour": kind})
     model = OrdinalTrees().fit(table, y)
-    assert model.categories_[0] is None
-    assert model.categories_[1].tolist() == ["blue", "green", "pink", "red"]
+    assert model.column_categories_[0] is None
+    assert model.column_categories_[1].tolist() == ["blue", "green", "pink", "red"]
     assert np.any(model.trees_.location.n_words > 0)
     assert model.feature_importances_[1] > 0.8
     codes = np.column_stack([table["x"], np.unique(colour, return_inverse=True)[1]])

@@ -20,6 +20,7 @@ from ordinality.estimators import (
     LeastSquaresOrdinalGP,
     LowRankImputer,
     OrdinalBoost,
+    OrdinalConformal,
     OrdinalGP,
     OrdinalSVM,
     OrdinalSVMCV,
@@ -83,6 +84,8 @@ ORDINAL = {
     "borrowed trees": OrdinalBoost(learner=DecisionTreeClassifier(max_depth=2), n_estimators=3),
     "borrowed lines": OrdinalBoost(learner=LogisticRegression(), n_estimators=3),
     "trees": OrdinalTrees(5),
+    "sets": OrdinalConformal(LogisticRegression()),
+    "sets of trees": OrdinalConformal(OrdinalTrees(3), method="split", per_level=True),
     "trees, all": OrdinalTrees(5, scale=True, nonparallel=True, levels=[0, 1, 2, 3]),
     "ranked": RankBoost(n_estimators=4, thresholding="zero-one"),
     "ranked trees": RankBoost(n_estimators=4, learner="tree"),
@@ -109,7 +112,7 @@ ORDINAL = {
 
 def said(model, X=X):
     """What a classifier says of rows, in all the ways it can."""
-    methods = ("predict", "predict_proba", "decision_function")
+    methods = ("predict", "predict_proba", "decision_function", "predict_set")
     return [getattr(model, name)(X) for name in methods if hasattr(model, name)]
 
 

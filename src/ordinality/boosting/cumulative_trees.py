@@ -16,7 +16,6 @@ What was kept is then grown again from all rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,9 +100,12 @@ def grow(
     weights: np.ndarray,
     held: np.ndarray,
     settings: Settings,
-    log: Callable[..., None],
+    log: Any,
 ) -> Growth:
-    """Fit trees to ranks ``0..K-1``; rows ``held`` are to choose by, and lack no level else."""
+    """Fit trees to ranks ``0..K-1``; rows ``held`` are to choose by, others hold all levels.
+
+    ``log`` has functions ``stage`` and ``step`` that take a text and values.
+    """
     seen, places = np.unique(y, return_inverse=True)
     rows = _Rows(X, places, weights, settings)
     frequencies = _frequencies(y, weights, n_levels)
@@ -123,7 +125,7 @@ def grow(
         for _ in range(rounds):
             event.advance()
         above += forests_of(event.booster)
-    log("%d rounds on all rows", plan.rounds)
+    log.stage("%d rounds on all rows", plan.rounds)
     location, *scale = forests_of(model.booster)
     trees = CumulativeTrees(
         location, scale[0] if scale else None, model.thresholds, tuple(above), plan.share,
@@ -296,11 +298,12 @@ class _Watched:
                 self.best, self.rounds, self.kept = self.history[-1], self.model.round, state
 
 
-def _raced(models: list[_Watched]) -> _Watched:
+def _raced(models: list[_Watched], log: Any) -> _Watched:
     """The better of two models, boosted in turn until both stop or one is far behind."""
     while any(model.running for model in models):
         for model in models:
             model.advance(_EVERY)
+            log.step("round %d: log score %.4g", model.model.round, -model.best)
         models.sort(key=lambda model: -model.best)
         if len(models) > 1 and models[0].model.round >= _EARLIEST:
             ahead = models[0].kept - models[1].kept
@@ -314,7 +317,7 @@ def _planned(
     held: np.ndarray,
     frequencies: np.ndarray,  # of the levels seen
     settings: Settings,
-    log: Callable[..., None],
+    log: Any,
 ) -> _Plan:
     """Rounds, refinements and floor of least loss on the held-out rows."""
     beside_pool = settings.nonparallel is not False
@@ -331,14 +334,18 @@ def _planned(
     judge = test.binned(train)
     wanted = {None: (0.0, slowness), True: (slowness,), False: (0.0,)}[settings.scale]
     chosen = _raced(
-        [_Watched(_Cumulative(train, settings, s, judge), settings) for s in wanted]
+        [_Watched(_Cumulative(train, settings, s, judge), settings) for s in wanted], log
     )
     slowness = chosen.model.slowness
-    log("%d rounds%s", chosen.rounds, " with a score for the noise" if slowness else "")
+    log.stage(
+        "best after %d rounds%s",
+        chosen.rounds,
+        " with a score for the noise" if slowness else "",
+    )
     events, other = [], _NONE
     if beside_pool:
         events = [
-            _raced([_Watched(_Event(train, settings, k, judge), settings)])
+            _raced([_Watched(_Event(train, settings, k, judge), settings)], log)
             for k in range(K - 1)
         ]
         Q = _levels_of(np.column_stack([event.kept for event in events]))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .least_squares_ordinal_gp import LeastSquaresOrdinalGP
     from .low_rank_imputer import LowRankImputer
     from .ordinal_boost import OrdinalBoost, RankBoost
+    from .ordinal_conformal import OrdinalConformal
     from .ordinal_gp import OrdinalGP
     from .ordinal_svm import OrdinalSVM, OrdinalSVMCV
     from .ordinal_trees import OrdinalTrees
@@ -26,6 +27,7 @@ __all__ = [
     "LeastSquaresOrdinalGP",
     "LowRankImputer",
     "OrdinalBoost",
+    "OrdinalConformal",
     "OrdinalGP",
     "OrdinalSVM",
     "OrdinalSVMCV",
@@ -44,6 +46,7 @@ _HOMES = {
     "LeastSquaresOrdinalGP": "least_squares_ordinal_gp",
     "LowRankImputer": "low_rank_imputer",
     "OrdinalBoost": "ordinal_boost",
+    "OrdinalConformal": "ordinal_conformal",
     "OrdinalGP": "ordinal_gp",
     "OrdinalSVM": "ordinal_svm",
     "OrdinalSVMCV": "ordinal_svm",

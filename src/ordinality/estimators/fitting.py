@@ -17,6 +17,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from sklearn.utils.validation import column_or_1d
 
 __all__ = [
     "DistinctRows",
@@ -26,6 +27,7 @@ __all__ = [
     "atomic",
     "canonical_order",
     "check_choices",
+    "check_labels",
     "check_positive",
     "check_weights",
     "check_whole",
@@ -57,6 +59,16 @@ def check_whole(estimator: Any, **least: int) -> None:
         whole = isinstance(value, Integral) and not isinstance(value, bool)
         if not (whole and int(value) >= least_value):
             raise ValueError(f"{name}={value!r} must be a whole number, {least_value} or more.")
+
+
+def check_labels(y: Any, n: int) -> np.ndarray:
+    """Labels as an array of one axis, one for each row."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None.")
+    checked = column_or_1d(y, warn=True)
+    if len(checked) != n:
+        raise ValueError(f"X and y have inconsistent numbers of samples: [{n}, {len(checked)}]")
+    return checked
 
 
 def check_weights(weights: Any, n: int) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_array, check_random_state, gen_batches
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import levels as _levels
 from ..boosting.cumulative_trees import Settings, grow
@@ -21,6 +21,7 @@ from .fitting import (
     FitLog,
     atomic,
     check_choices,
+    check_labels,
     check_positive,
     check_weights,
     check_whole,
@@ -95,8 +96,8 @@ class OrdinalTrees(OrdinalClassifier):
     n_jobs : int, default=None
         Threads. None: one; -1: one for each core. The model does not depend on it.
     verbose : int, default=0
-        1 writes the stages of a long fit to stderr. The logger "ordinality" gets them in any
-        case.
+        1 writes the stages of a long fit to stderr, 2 every step. The logger "ordinality" gets
+        them in any case, as INFO and DEBUG.
 
     Attributes
     ----------
@@ -117,7 +118,7 @@ class OrdinalTrees(OrdinalClassifier):
         Share of each column in the gains of all splits of the score.
     validation_score_ : ndarray of shape (n_rounds,)
         Mean log-probability of the held-out rows after each round of the score.
-    categories_ : list of length d
+    column_categories_ : list of length d
         Categories of each column, None for a column of numbers.
     trees_ : CumulativeTrees
         The trees as arrays, which predict without LightGBM.
@@ -215,7 +216,7 @@ class OrdinalTrees(OrdinalClassifier):
         self._check_parameters()
         log = FitLog(self)
         Z, sets = self._learn_columns(X)
-        checked = _checked_labels(y, len(Z))
+        checked = check_labels(y, len(Z))
         weights = check_weights(sample_weight, len(Z))
         kept = np.flatnonzero(weights > 0)
         ranks = self._learn_levels(rows_of(y, checked, kept), checked)
@@ -226,7 +227,7 @@ class OrdinalTrees(OrdinalClassifier):
         seed = int(check_random_state(seed).randint(2**31))
         held = self._held(rows, seed)
         settings = self._settings(len(rows), len(held), sets, seed)
-        found = grow(rows.X, rows.y, len(self.levels_), rows.weights, held, settings, log.stage)
+        found = grow(rows.X, rows.y, len(self.levels_), rows.weights, held, settings, log)
         self._keep(found)
         return self
 
@@ -346,7 +347,7 @@ class OrdinalTrees(OrdinalClassifier):
         automatic = asked is None or (isinstance(asked, str) and asked == "auto")
         if automatic and not typed:
             Z = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
-            self.categories_: list[Any] = [None] * self.n_features_in_
+            self.column_categories_: list[Any] = [None] * self.n_features_in_
             return Z, ()
         X = X if frame is not None else _objects(X)
         validate_data(self, X, skip_check_array=True)
@@ -355,15 +356,15 @@ class OrdinalTrees(OrdinalClassifier):
             sets = [
                 self._place(column, "categorical") for column in _as_list(asked, "categorical")
             ]
-        self.categories_ = [None] * self.n_features_in_
+        self.column_categories_ = [None] * self.n_features_in_
         for j in {*sets, *typed}:
             order = None if j in sets else typed[j]
-            self.categories_[j] = _labels(X, frame, j) if order is None else order
+            self.column_categories_[j] = _labels(X, frame, j) if order is None else order
         return self._numbers(X), tuple(sorted(set(sets)))
 
     def _numbers(self, X: Any) -> np.ndarray:
         """The rows as numbers, categories by their places and unknown ones as missing."""
-        if all(labels is None for labels in self.categories_):
+        if all(labels is None for labels in self.column_categories_):
             return validate_data(
                 self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
             )
@@ -371,7 +372,7 @@ class OrdinalTrees(OrdinalClassifier):
         X = X if frame is not None else _objects(X)
         validate_data(self, X, skip_check_array=True, reset=False)
         columns = []
-        for j, labels in enumerate(self.categories_):
+        for j, labels in enumerate(self.column_categories_):
             values = X[:, j] if frame is None else frame[frame.columns[j]].to_numpy()
             columns.append(
                 np.asarray(values, dtype=np.float64) if labels is None
@@ -484,13 +485,3 @@ def _as_list(given: Any, parameter: str) -> list[Any]:
     if not isinstance(given, (list, tuple, np.ndarray)):
         raise ValueError(f"{parameter}={given!r} is not understood; pass a list.")
     return list(given)
-
-
-def _checked_labels(y: Any, n: int) -> np.ndarray:
-    """Labels as an array of one axis, one for each row."""
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None.")
-    checked = column_or_1d(y, warn=True)
-    if len(checked) != n:
-        raise ValueError(f"X and y have inconsistent numbers of samples: [{n}, {len(checked)}]")
-    return checked

@@ -476,12 +476,51 @@ _TREES: Layout = {
     ),
 }  # fmt: skip
 _NODES = ints("N", low=0)
+_CLASSIFIER = either(
+    part(
+        "LeastSquaresOrdinalGP", "OrdinalBoost", "OrdinalGP", "OrdinalSVM", "OrdinalSVMCV",
+        "OrdinalTrees", "RankBoost", "RoundedRegressor", d="d",
+    ),
+    theirs("d"),
+)  # fmt: skip
+
+
+def _calibrated(model: Any) -> bool:
+    """Whether the models know the levels, and calibration rows models and groups."""
+    models = [model.estimator_, *model.estimators_]
+    return (
+        _in_order(model)
+        and all(np.all(np.isin(one.classes_, model.levels_)) for one in models)
+        and bool(np.all(model._folds < max(len(model.estimators_), 1)))
+        and bool(np.all(np.diff(model.groups_) >= 0))
+    )
+
+
 _HALFSPACE: Layout = {"w": floats("d"), "bias": number()}
 _ESTIMATORS: dict[str, Layout] = {
     "OrdinalGP": {**_GP, "log_evidence_": _VALUE, "_stream?": part("Stream", d="d")},
     "LeastSquaresOrdinalGP": {**_GP, "slope_": number(), "loo_log_score_": _VALUE},
     "OrdinalBoost": _BOOSTED,
     "RankBoost": _BOOSTED,
+    "OrdinalConformal": {
+        **_FITTED,
+        "_order": part("Order", K="K"),
+        "levels_": labels("K"),
+        "classes_": labels("K"),
+        "coverage": number(0.0, 1.0),
+        "method_": choice("split", "cross"),
+        "estimator_": _CLASSIFIER,
+        "estimators_": every(_CLASSIFIER, kind=list),
+        "n_calibration_": ints("G", low=0),
+        "groups_": ints("K", low=0, high="G"),
+        "coverage_spread_": floats("G", 2),
+        "_bounds": floats("G", infinite=True),
+        "_scores": floats("m"),
+        "_weights": floats("m", low=0.0, high=1e300),
+        "_folds": ints("m", low=0),
+        "_row_groups": ints("m", low=0, high="G"),
+        "also": _calibrated,
+    },
     "OrdinalTrees": {
         **_ORDINAL,
         "thresholds_": floats("K-1", increasing=True, infinite=True),
@@ -491,7 +530,7 @@ _ESTIMATORS: dict[str, Layout] = {
         "floor_": number(0.0, 1.0),
         "feature_importances_": floats("d", low=0.0),
         "validation_score_": _INFORMATION,
-        "categories_": every(optional(labels("?")), "d", list),
+        "column_categories_": every(optional(labels("?")), "d", list),
         "trees_": part("CumulativeTrees", d="d", K="K"),
         "also": _in_order,
     },

@@ -29,6 +29,7 @@ _PLACES = """
     estimators.least_squares_ordinal_gp: LeastSquaresOrdinalGP
     estimators.low_rank_imputer: LowRankImputer
     estimators.ordinal_boost: OrdinalBoost RankBoost
+    estimators.ordinal_conformal: OrdinalConformal
     estimators.ordinal_gp: OrdinalGP
     estimators.ordinal_svm: OrdinalSVM OrdinalSVMCV
     estimators.ordinal_trees: OrdinalTrees
