@@ -12,6 +12,7 @@ from ordinality import (
     OrdinalRegression,
     OrdinalSVM,
     OrdinalSVMCV,
+    OrdinalTrees,
     RankBoost,
     RoundedRegressor,
 )
@@ -22,6 +23,7 @@ CLASSIFIERS = {
     "OrdinalGP": OrdinalGP(inference="laplace", levels=LEVELS),
     "LeastSquaresOrdinalGP": LeastSquaresOrdinalGP(levels=LEVELS),
     "OrdinalBoost": OrdinalBoost(n_estimators=10, calibration_folds=3, levels=LEVELS),
+    "OrdinalTrees": OrdinalTrees(30, levels=LEVELS),
     "RankBoost": RankBoost(n_estimators=10, calibration_folds=3, levels=LEVELS),
     "OrdinalSVM": OrdinalSVM(calibration_folds=3, levels=LEVELS),
     "OrdinalSVMCV": OrdinalSVMCV(
