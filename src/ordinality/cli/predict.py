@@ -27,6 +27,15 @@ WRITTEN = (*FORMATS, *(f"{suffix}.gz" for suffix in FORMATS))
 @click.argument("model")
 @click.argument("table")
 @click.option("--proba", is_flag=True, help="Add a column with the probability of each level.")
+@click.option(
+    "--decision",
+    type=click.Choice(["mode", "median", "mean", "quadratic-kappa"]),
+    default="mode",
+    show_default=True,
+    metavar="RULE",
+    help="Predict the most probable level (mode), the median, the rounded mean, or for the "
+    "largest quadratic kappa on the rows of TABLE (quadratic-kappa).",
+)
 @click.option("--keep", is_flag=True, help="Keep the columns of TABLE beside the predictions.")
 @click.option(
     "--out", default="-", metavar="FILE", help="Output file. [default: CSV on stdout]"
@@ -42,6 +51,7 @@ def predict(
     model: str,
     table: str,
     proba: bool,
+    decision: str,
     keep: bool,
     out: str,
     force: bool,
@@ -51,7 +61,7 @@ def predict(
     """Predict the level of every row of TABLE.
 
     MODEL is a file written by ordinality fit. TABLE needs the columns that the model was fitted
-    to; others are ignored. The prediction is the most probable level.
+    to; others are ignored.
     """
     check_input(model)
     check_input(table)
@@ -63,7 +73,7 @@ def predict(
     loaded = load(model)
     known = tables.read(table)
     chances = loaded.proba(loaded.rows(known))
-    columns = _columns(loaded, chances, proba)
+    columns = _columns(loaded, chances, decision.replace("-", "_"), proba)
     if as_json:
         show_json({name: list(cells) for name, cells in columns.items()})
         return
@@ -105,11 +115,13 @@ def _note_formulas(out: str, columns: dict[str, list[Any]]) -> None:
         )
 
 
-def _columns(loaded: Any, chances: Any, proba: bool) -> dict[str, list[Any]]:
+def _columns(loaded: Any, chances: Any, decision: str, proba: bool) -> dict[str, list[Any]]:
+    from ordinality.estimators.base_ordinal import decided, kappa_rule
     from ordinality.levels import Order
 
     order = Order(loaded.pipeline[-1].levels_, "stated")
-    columns = {f"predicted {loaded.target}": order.decode(chances.argmax(axis=1)).tolist()}
+    ranks = decided(chances, decision, kappa_rule(chances))
+    columns = {f"predicted {loaded.target}": order.decode(ranks).tolist()}
     if proba:
         for k, level in enumerate(loaded.levels):
             columns[f"P({level})"] = chances[:, k].tolist()
