@@ -71,7 +71,7 @@ def test_the_same_seed_gives_the_same_trees_with_any_number_of_threads(data):
     assert np.any(other.predict_proba(X) != one.predict_proba(X))
 
 
-def test_a_weight_of_two_is_the_row_twice(data):
+def test_a_weight_of_two_is_the_row_twice_where_many_rows_are(data):
     X, y, _ = data
     weight = np.where(np.arange(len(y)) % 3 == 0, 2, 1)
     weighted = OrdinalTrees(30).fit(X, y, sample_weight=weight)
@@ -248,3 +248,11 @@ def test_models_are_copied_searched_and_put_into_pipelines(data, model):
         {"ordinaltrees__num_leaves": [3, 15]}, scoring=metrics.scorer("rps"), cv=2,
     )  # fmt: skip
     assert search.fit(X, y).best_score_ > -0.35  # frequencies alone: 0.54
+
+
+def test_a_repeated_table_is_not_learnt_by_heart(data, model):
+    X, y, _ = data
+    twice = OrdinalTrees().fit(np.vstack([X, X]), np.append(y, y))
+    weighted = OrdinalTrees().fit(X, y, sample_weight=np.full(len(y), 2))
+    np.testing.assert_array_equal(twice.predict_proba(X), weighted.predict_proba(X))
+    assert twice.n_estimators_ < 2 * model.n_estimators_

@@ -102,8 +102,9 @@ def grow(
     settings: Settings,
     log: Any,
 ) -> Growth:
-    """Fit trees to ranks ``0..K-1``; rows ``held`` are to choose by, others hold all levels.
+    """Fit trees to ranks ``0..K-1``; ``held`` is the share of each row's weight to choose by.
 
+    The rest of the weights must hold all levels that occur.
     ``log`` has functions ``stage`` and ``step`` that take a text and values.
     """
     seen, places = np.unique(y, return_inverse=True)
@@ -146,8 +147,10 @@ class _Rows:
     weights: np.ndarray
     settings: Settings
 
-    def take(self, index: np.ndarray) -> _Rows:
-        return _Rows(self.X[index], self.y[index], self.weights[index], self.settings)
+    def take(self, index: np.ndarray, share: np.ndarray) -> _Rows:
+        """Some of the rows, with a share of their weights."""
+        weights = (self.weights * share)[index]
+        return _Rows(self.X[index], self.y[index], weights, self.settings)
 
     def binned(self, like: _Binned | None = None) -> _Binned:
         """The rows as LightGBM holds them; rows to be judged in the bins of those learnt."""
@@ -323,14 +326,14 @@ def _planned(
     beside_pool = settings.nonparallel is not False
     slowness = _SLOWNESS_BESIDE_POOL if beside_pool else _SLOWNESS
     K = int(rows.y.max()) + 1
-    learnt = rows.take(np.setdiff1d(np.arange(len(rows.y)), held))
-    if not held.size or not _varies(learnt.X):
+    learnt = rows.take(np.flatnonzero(held < 1), 1 - held)
+    if not np.any(held) or not _varies(learnt.X):
         rounds, pooled = settings.rounds, settings.nonparallel is True
         return _Plan(
             rounds, slowness if settings.scale else 0.0, (rounds,) * (K - 1) * pooled,
             0.5 if pooled else 1.0,
         )  # fmt: skip
-    train, test = learnt.binned(), rows.take(held)
+    train, test = learnt.binned(), rows.take(np.flatnonzero(held > 0), held)
     judge = test.binned(train)
     wanted = {None: (0.0, slowness), True: (slowness,), False: (0.0,)}[settings.scale]
     chosen = _raced(
@@ -349,7 +352,7 @@ def _planned(
             for k in range(K - 1)
         ]
         Q = _levels_of(np.column_stack([event.kept for event in events]))
-        other = Q[np.arange(len(held)), test.y]
+        other = Q[np.arange(len(Q)), test.y]
     share, floor = _pooled(np.exp(chosen.kept), other, frequencies[test.y], test.weights)
     event_rounds = tuple(event.rounds for event in events) if share < 1 else ()
     return _Plan(chosen.rounds, slowness, event_rounds, share, floor, np.array(chosen.history))

@@ -33,6 +33,7 @@ __all__ = [
     "check_whole",
     "first_copies",
     "rows_of",
+    "take_rows",
 ]
 
 
@@ -102,6 +103,11 @@ def rows_of(y: Any, checked: np.ndarray, kept: np.ndarray) -> Any:
     if len(kept) == len(checked):
         return y
     return y.iloc[kept] if hasattr(y, "iloc") else y[kept]
+
+
+def take_rows(X: Any, index: np.ndarray) -> Any:
+    """Some of the rows of an array or a frame."""
+    return X.iloc[index] if hasattr(X, "iloc") else X[index]
 
 
 def canonical_order(X: np.ndarray, *ties: np.ndarray, gram: bool = False) -> np.ndarray:

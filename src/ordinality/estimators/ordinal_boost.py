@@ -121,6 +121,7 @@ class ThresholdedEnsemble(ScoredClassifier):
         with one_pool(len(rows)):
             self._grow(rows, costs, learner, before, log)
             self._calibrate(rows, costs, learner)
+        self._learn_decision(lambda: self._level_proba(X[kept]))
         return self
 
     def predict_latent(self, X: Any) -> np.ndarray:
@@ -514,11 +515,13 @@ class OrdinalBoost(ThresholdedEnsemble):
         Whether `fit` adds rounds to the model there is, up to ``n_estimators``; on the same
         data the result is that of one long run. Scaling and seeds of the first fit are kept,
         probabilities are calibrated anew.
-    decision : {"mode", "median", "mean"} or array-like of shape (K, K), default="mode"
+    decision : {"mode", "median", "mean", "quadratic_kappa"} or array, default="mode"
         How `predict` chooses a level: the one whose thresholds enclose the score, which is also
         the most probable; the median or the rounded mean of the probabilities; or the level of
         least expected cost, where entry (i, j) is the cost of predicting level j when level i
         is true. All but the first need ``calibration_folds``.
+        "quadratic_kappa" stretches the rounded mean for the largest quadratic kappa, as the
+        rows of `fit` tell.
     class_weight : dict, "balanced" or None, default=None
         Weights of labels, ``{label: weight}``, by which the weights of their rows are
         multiplied in learning; "balanced" gives every level the same total weight.
@@ -687,11 +690,13 @@ class RankBoost(ThresholdedEnsemble):
         Whether `fit` adds rounds to the model there is, up to ``n_estimators``; on the same
         data the result is that of one long run. Scaling and seeds of the first fit are kept,
         probabilities are calibrated anew.
-    decision : {"mode", "median", "mean"} or array-like of shape (K, K), default="mode"
+    decision : {"mode", "median", "mean", "quadratic_kappa"} or array, default="mode"
         How `predict` chooses a level: the one whose thresholds enclose the score, which is also
         the most probable; the median or the rounded mean of the probabilities; or the level of
         least expected cost, where entry (i, j) is the cost of predicting level j when level i
         is true. All but the first need ``calibration_folds``.
+        "quadratic_kappa" stretches the rounded mean for the largest quadratic kappa, as the
+        rows of `fit` tell.
     class_weight : dict, "balanced" or None, default=None
         Weights of labels, ``{label: weight}``, by which the weights of their rows are
         multiplied in learning; "balanced" gives every level the same total weight.

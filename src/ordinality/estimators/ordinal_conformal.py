@@ -26,6 +26,7 @@ from .fitting import (
     check_weights,
     check_whole,
     rows_of,
+    take_rows,
 )
 from .ordinal_gp import OrdinalGP
 from .threads import thread_map
@@ -180,7 +181,11 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
         weights = check_weights(sample_weight, X.shape[0])
         kept = np.flatnonzero(weights > 0)
         labels = rows_of(y, checked, kept)
-        ranks, X, weights = self._learn_levels(labels, checked), _take(X, kept), weights[kept]
+        ranks, X, weights = (
+            self._learn_levels(labels, checked),
+            take_rows(X, kept),
+            weights[kept],
+        )
         weighted = None if sample_weight is None else weights
         fit = self._fitting(X, checked[kept], weighted)
         seed = 0 if self.random_state is None else self.random_state
@@ -286,7 +291,7 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
             if isinstance(model, OrdinalClassifier) and model.levels is None:
                 model.set_params(levels=self.levels_)
             more = {} if weights is None else {"sample_weight": weights[index]}
-            return model.fit(_take(X, index), y[index], **more)
+            return model.fit(take_rows(X, index), y[index], **more)
 
         return fit
 
@@ -300,7 +305,7 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
         held = np.sort(order[:aside])
         self.estimator_ = fit(np.sort(order[aside:]))
         self.estimators_: list[Any] = []
-        scores = growth_scores(self._ordered(self.estimator_, _take(X, held)))
+        scores = growth_scores(self._ordered(self.estimator_, take_rows(X, held)))
         self._scores = scores[np.arange(len(held)), ranks[held]]
         self._folds = np.zeros(len(held), dtype=np.int64)
         return held
@@ -314,7 +319,7 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
         self.estimator_, *self.estimators_ = thread_map(self.n_jobs)(fit, parts)
         scores = []
         for model, (_, test) in zip(self.estimators_, splits, strict=True):
-            found = growth_scores(self._ordered(model, _take(X, test)))
+            found = growth_scores(self._ordered(model, take_rows(X, test)))
             scores.append(found[np.arange(len(test)), ranks[test]])
         held = [test for _, test in splits]
         self._folds = np.repeat(np.arange(len(held)), [len(test) for test in held])
@@ -416,8 +421,3 @@ def _checked_rows(estimator: Any, X: Any, reset: bool = False) -> Any:
     return validate_data(
         estimator, X, dtype=None, ensure_all_finite=False, accept_sparse="csr", reset=reset
     )
-
-
-def _take(X: Any, index: np.ndarray) -> Any:
-    """Some of the rows of an array or a frame."""
-    return X.iloc[index] if hasattr(X, "iloc") else X[index]

@@ -32,8 +32,12 @@ from .threads import thread_map
 __all__ = ["OrdinalTrees"]
 
 _FLAGS = ("auto", True, False)
-_ENOUGH_FOR_SCALE, _ENOUGH_FOR_POOL = 1000, 3000  # distinct rows, for "auto"
+_ENOUGH_FOR_SCALE, _ENOUGH_FOR_POOL = 1000, 3000  # rows, for "auto"
 _UNJUDGED = 100  # rounds at most, where there are too few rows to hold any out
+# Copies of a row may be on both sides, as new rows may equal old ones. If more than this share
+# of the rows have a copy, they look like a resampled or repeated table: copies then stay
+# together, or a model that only remembers rows would be found the best.
+_COPIES = 1 / 3
 _BATCH = 10_000  # rows predicted at once
 
 
@@ -81,10 +85,12 @@ class OrdinalTrees(OrdinalClassifier):
         refinements only where they are set to True.
     patience : int, default=50
         Rounds without improvement after which the held-out rows stop a model.
-    decision : {"mode", "median", "mean"} or array-like of shape (K, K), default="mode"
+    decision : {"mode", "median", "mean", "quadratic_kappa"} or array, default="mode"
         How `predict` chooses a level: the most probable one; the median or the rounded mean; or
         the one of least expected cost, where entry (i, j) is the cost of predicting level j
         when level i is true.
+        "quadratic_kappa" stretches the rounded mean for the largest quadratic kappa, as the
+        rows of `fit` tell.
     class_weight : dict, "balanced" or None, default=None
         Weights of labels, ``{label: weight}``, by which the weights of their rows are
         multiplied; "balanced" gives every level the same total weight.
@@ -130,10 +136,11 @@ class OrdinalTrees(OrdinalClassifier):
 
     Notes
     -----
-    A fit does not depend on the order of the rows, and a weight of two equals the row twice.
-    Rows that agree in all columns are held out together. A category that was not seen in `fit`
-    is treated as missing; where a column had no missing value in `fit`, a missing one follows
-    the larger part of the rows at each split.
+    A fit does not depend on the order of the rows. Copies of a row may be held out one by one,
+    as new rows may be copies of old ones; if more than a third of the rows have a copy, copies
+    are held out together, and then a weight of two equals the row twice. A category that was
+    not seen in `fit` is treated as missing; where a column had no missing value in `fit`, a
+    missing one follows the larger part of the rows at each split.
 
     References
     ----------
@@ -221,14 +228,16 @@ class OrdinalTrees(OrdinalClassifier):
         kept = np.flatnonzero(weights > 0)
         ranks = self._learn_levels(rows_of(y, checked, kept), checked)
         rows = DistinctRows.of(Z[kept], ranks, weights[kept])
+        copies = np.bincount(DistinctRows.places(Z[kept], ranks, weights[kept]))
         factors = self._class_factors(rows.y, rows.weights)
         rows = replace(rows, weights=rows.weights * factors[rows.y])
         seed = 0 if self.random_state is None else self.random_state
         seed = int(check_random_state(seed).randint(2**31))
-        held = self._held(rows, seed)
-        settings = self._settings(len(rows), len(held), sets, seed)
+        held = self._held(rows, copies, seed)
+        settings = self._settings(copies, bool(np.any(held)), sets, seed)
         found = grow(rows.X, rows.y, len(self.levels_), rows.weights, held, settings, log)
         self._keep(found)
+        self._learn_decision(lambda: self._by_batches(self.trees_.proba, Z[kept]))
         return self
 
     def predict_latent(self, X: Any) -> np.ndarray:
@@ -286,18 +295,28 @@ class OrdinalTrees(OrdinalClassifier):
             )
         self._check_decision()
 
-    def _held(self, rows: DistinctRows, seed: int) -> np.ndarray:
-        """Rows to choose by; a level keeps rows to learn from."""
+    def _held(self, rows: DistinctRows, copies: np.ndarray, seed: int) -> np.ndarray:
+        """Share of each row's weight to choose by; every level keeps rows to learn from."""
         if self.validation_fraction is None:
-            return np.empty(0, dtype=np.int64)
-        held = held_out(rows, float(self.validation_fraction), np.random.default_rng(seed))
+            return np.zeros(len(rows))
+        together = np.sum(copies[copies > 1]) > _COPIES * copies.sum()
+        copies = np.ones_like(copies) if together else copies
+        units = np.repeat(np.arange(len(rows)), copies)
+        each = rows.take(units)
+        if not together:
+            each = replace(each, groups=np.arange(len(units)))
+        held = held_out(each, float(self.validation_fraction), np.random.default_rng(seed))
         # A level may occur only in copies of rows that lead another level.
-        lost = ~np.isin(rows.y, np.delete(rows.y, held))
-        return held[~np.isin(rows.groups[held], rows.groups[lost])]
+        lost = ~np.isin(each.y, np.delete(each.y, held))
+        held = held[~np.isin(each.groups[held], each.groups[lost])]
+        return np.bincount(units[held], minlength=len(rows)) / copies
 
-    def _settings(self, n: int, n_held: int, sets: tuple[int, ...], seed: int) -> Settings:
+    def _settings(
+        self, copies: np.ndarray, judged: bool, sets: tuple[int, ...], seed: int
+    ) -> Settings:
         """Parameters of LightGBM, and what is tried at this number of rows."""
-        few_leaves, least = (15 if n < 1000 else 31), min(20, max(1, n // 10))
+        n = int(copies.sum())
+        few_leaves, least = (15 if n < 1000 else 31), min(20, max(1, len(copies) // 10))
         parameters = {
             "learning_rate": float(self.learning_rate),
             "num_leaves": int(self.num_leaves or few_leaves),
@@ -317,7 +336,7 @@ class OrdinalTrees(OrdinalClassifier):
         signs = self._signs(sets)
         if any(signs):
             parameters["monotone_constraints"] = signs
-        rounds, judged = int(self.n_estimators), n_held > 0
+        rounds = int(self.n_estimators)
         if self.validation_fraction is not None and not judged:
             rounds = min(rounds, _UNJUDGED)
         return Settings(

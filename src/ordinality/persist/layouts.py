@@ -306,12 +306,13 @@ _FITTED: Layout = {
     "feature_names_in_?": anything,
     "_sklearn_output_config?": anything,
 }
-_RULE = choice("mode", "median", "mean")
+_RULE = choice("mode", "median", "mean", "quadratic_kappa")
 _COSTS = either(floats("K", "K"), ints("K", "K"), every(every(number(), "K", list), "K", list))
 _ORDINAL: Layout = {
     **_FITTED,
     "_order": part("Order", K="K"),
     "decision": either(_RULE, _COSTS),
+    "kappa_rule_?": floats(2, low=0.0, high=1e150),
     "levels_": labels("K"),
     "classes_": labels("K"),
 }
