@@ -46,6 +46,9 @@ def machines():
     for constraints in ("implicit", "explicit", "fixed-margin", "sum-of-margins"):
         for kernel in ("rbf", "linear"):
             ordinality.OrdinalSVM(kernel=kernel, constraints=constraints).fit(X, y).predict(X)
+    for link in ("logit", "probit", "cloglog", "loglog", "cauchit"):
+        ordinality.OrdinalRegression(link).fit(X, y).predict(X)
+    ordinality.OrdinalRegression(penalty="elasticnet", alpha=0.1).fit(X, y)
     ordinality.PreferenceSVM(X[:10]).fit(PAIRS)
     ordinality.LabelRankingSVM().fit(X, RANKINGS)
 

@@ -152,8 +152,9 @@ def test_probabilities_of_levels_sum_to_one(link):
 
 @each_link
 def test_an_empty_interval_has_probability_zero(link):
-    lower, upper = np.array([1.0, 1.0]), np.array([1.0, 0.5])
-    assert_array_equal(link.probability(lower, upper, upper - lower), [0.0, 0.0])
+    lower, upper = np.array([1.0, 1.0, INF, -INF]), np.array([1.0, 0.5, INF, -INF])
+    width = np.array([0.0, -0.5, np.nan, np.nan])
+    assert_array_equal(link.probability(lower, upper, width), np.zeros(4))
 
 
 @each_link

@@ -503,6 +503,30 @@ def test_tables_have_frames_and_notebooks(data):
     assert model.test_scale({"first": [0]}).to_frame().loc["first", "df"] == 1
 
 
+def test_a_path_leads_from_no_effects_to_each_net(data):
+    X, y = data
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = OrdinalRegression(penalty="elasticnet", alpha=0.01).fit(Z, y)
+    path = model.regularization_path(20)
+    assert_array_equal(path.coef[0], 0.0)
+    assert np.any(path.coef[1] != 0)
+    assert np.all(np.diff(path.log_likelihood) >= 0)
+    for at in (5, 19):
+        net = OrdinalRegression(penalty="elasticnet", alpha=path.alphas[at]).fit(Z, y)
+        assert_allclose(net.coef_, path.coef[at], atol=1e-8)
+        assert_allclose(net.thresholds_, path.thresholds[at], atol=1e-8)
+    with pytest.raises(ValueError, match="penalty=None has no path"):
+        OrdinalRegression().fit(Z, y).regularization_path()
+
+
+def test_nearly_dependent_columns_are_noted(data):
+    X, y = data
+    near = X[:, 0] + 1e-5 * np.random.default_rng(0).normal(size=len(y))
+    model = OrdinalRegression().fit(np.column_stack([X, near]), y)
+    assert model.converged_
+    assert "'x0', 'x3' can hardly be told" in model.notes_[0]
+
+
 # ------------------------------------------------------------ refusals
 
 FIT = {

@@ -10,6 +10,9 @@
 `separation`      data without a finite maximum, by a linear programme
 `regression`      all of it for a table, in the units of its columns
 `inference`       covariances, intervals, tests, residuals, effects
+`group_factor`    effects of groups, eliminated one term after another
+`mixed`           random effects by Laplace's method and adaptive quadrature
+`effects`         conditional modes, and predictions for known and for new groups
 ================  ==============================================================================
 
 Arrays go in and frozen values come out. McCullagh (1980), *Regression models for ordinal data*.

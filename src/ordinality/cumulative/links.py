@@ -169,12 +169,11 @@ def _interval_terms(link, u, l, w, out):  # noqa: E741
 @loop
 def _probabilities(link, u, l, w, out):  # noqa: E741
     for i in range(u.size):
-        open_end = not (math.isfinite(l[i]) and math.isfinite(u[i]))
-        out[i] = (
-            math.exp(interval_point(link, u[i], l[i], w[i])[0])
-            if (open_end or w[i] > 0.0)
-            else 0.0
-        )
+        closed = math.isfinite(l[i]) and math.isfinite(u[i])
+        if u[i] <= l[i] or (closed and w[i] <= 0.0):
+            out[i] = 0.0
+        else:
+            out[i] = math.exp(interval_point(link, u[i], l[i], w[i])[0])
 
 
 @loop

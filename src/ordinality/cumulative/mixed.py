@@ -40,7 +40,7 @@ from .links import (
     interval_point,
     interval_terms,
 )
-from .newton import Maximum
+from .newton import Maximum, damped_cholesky
 from .regression import Regression
 from .rows import Rows
 
@@ -265,6 +265,7 @@ class _Grouped:
             while t > 1e-9:
                 trial = self._terms(at, v + t * step)
                 new = trial[LOG_P].sum() - 0.5 * np.sum((v + t * step) ** 2)
+                # Armijo's rule; below 1e-8 a gain drowns in the rounding of the sum.
                 if new >= height + 1e-4 * t * gain or (gain < 1e-8 and math.isfinite(new)):
                     break
                 t *= 0.5
@@ -377,8 +378,9 @@ class _Grouped:
             slope = np.where(np.eye(len(L)) > 0, 1.0 / diagonal, below)
             slopes.append(slope[np.tril_indices(len(L))])
         J, covariance = np.concatenate(slopes), np.zeros((len(free), len(free)))
-        R = _root(found.curvature[np.ix_(free, free)])
-        covariance[np.ix_(free, free)] = linalg.cho_solve((R, True), np.eye(len(R)))
+        factor, _ = damped_cholesky(found.curvature[np.ix_(free, free)])
+        unit = np.eye(np.count_nonzero(free))
+        covariance[np.ix_(free, free)] = linalg.cho_solve(factor, unit)
         return covariance * np.outer(J, J)
 
 
@@ -416,15 +418,15 @@ def _maximise(
     n_iter = 0
     while n_iter < max_iter:
         step = np.zeros(len(x))
-        step[free] = linalg.cho_solve((_root(B), True), at.gradient[free])
+        step[free] = linalg.cho_solve(damped_cholesky(B)[0], at.gradient[free])
         gain = at.gradient @ step
         largest = np.max(np.abs(x[grouped.n_fixed :]))
-        if (
-            gain < 1e-12 or largest > _INFINITE
-        ):  # a millionth of a standard error, as the second derivatives need
+        # A millionth of a standard error, as the second derivatives need.
+        if gain < 1e-12 or largest > _INFINITE:
             break
         # A deviation that moves by more than the noise leaves where the model of it is good.
         t = min(1.0, 1.0 / max(np.max(np.abs(step[grouped.n_fixed :])), 1e-300))
+        # Armijo's rule, up to rounding.
         while (new := grouped.marginal(x + t * step, at.mode.v)) is None or (
             new.value < at.value + 1e-4 * t * gain - _ROUNDING * abs(at.value)
         ):
@@ -436,18 +438,6 @@ def _maximise(
         B = _secant_update(B, t * step[free], (at.gradient - new.gradient)[free])
         x, at, n_iter = x + t * step, new, n_iter + 1
     return _polished(grouped, x, at, B, free, n_iter)
-
-
-def _root(B: np.ndarray) -> np.ndarray:
-    """Lower Cholesky factor; rounding is undone by multiples of the diagonal."""
-    unit, damping = np.sqrt(np.diagonal(B)), 0.0
-    scaled = B / np.outer(unit, unit)
-    while True:
-        try:
-            R = linalg.cholesky(scaled + damping * np.eye(len(B)), lower=True)
-            return unit[:, None] * R
-        except linalg.LinAlgError:
-            damping = max(10.0 * damping, 1e-15)
 
 
 def _secant_update(B: np.ndarray, s: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -479,7 +469,7 @@ def _polished(
         B, moved = H, 0.0
         for _ in range(5):
             step = np.zeros(len(x))
-            step[free] = linalg.cho_solve((_root(B), True), at.gradient[free])
+            step[free] = linalg.cho_solve(damped_cholesky(B)[0], at.gradient[free])
             gain = float(at.gradient @ step)
             new = grouped.marginal(x + step, at.mode.v) if gain > 1e-18 else None
             if new is None or new.value < at.value - _ROUNDING * abs(at.value):
@@ -496,7 +486,7 @@ def _second_differences(
     grouped: _Grouped, x: np.ndarray, at: _Marginal, B: np.ndarray, free: np.ndarray
 ) -> np.ndarray:
     """Minus the second derivatives, by differences of the gradient along the axes of B."""
-    R = _root(B)
+    R = np.tril(damped_cholesky(B)[0][0])
     axes = linalg.solve_triangular(R, np.eye(len(R)), lower=True, trans="T")
     H = np.empty_like(B)
     for j in range(len(R)):

@@ -20,7 +20,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from .rows import RowExpansion, Rows
 
-__all__ = ["Maximum", "maximise", "start_vector"]
+__all__ = ["Maximum", "damped_cholesky", "maximise", "start_vector"]
 
 _SUBSET = 20_000  # rows of the fit from which a larger one starts
 _HALVINGS = 40
@@ -130,7 +130,7 @@ def _newton_step(
     information: np.ndarray, slope: np.ndarray, constraint: np.ndarray | None
 ) -> tuple[np.ndarray, bool]:
     """Solve for the step; whether the information had to be made positive definite."""
-    factor, singular = _factor(information)
+    factor, singular = damped_cholesky(information)
     step = cho_solve(factor, slope)
     if constraint is not None:
         along = cho_solve(factor, constraint)
@@ -138,7 +138,7 @@ def _newton_step(
     return step, singular
 
 
-def _factor(information: np.ndarray) -> tuple[tuple[np.ndarray, bool], bool]:
+def damped_cholesky(information: np.ndarray) -> tuple[tuple[np.ndarray, bool], bool]:
     """Cholesky factor, with multiples of the diagonal added until it exists (Levenberg)."""
     diagonal = np.abs(np.diagonal(information))
     # A parameter that no row sees has no curvature at all: any positive number will do.

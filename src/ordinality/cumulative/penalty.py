@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_solve
 
 from .._compile import loop
-from .newton import Maximum, maximise
+from .newton import Maximum, damped_cholesky, maximise
 from .rows import Rows
 
 __all__ = ["Penalty", "elastic_net", "largest_alpha", "net_path"]
@@ -172,7 +172,7 @@ def _proximal_step(
     """Minimise c'd + d'Hd/2 + penalty of x + d; only the entries `here` are penalised."""
     free = np.ones(len(x), dtype=bool)
     free[here] = False
-    factor = cho_factor(H[np.ix_(free, free)])
+    factor, _ = damped_cholesky(H[np.ix_(free, free)])
     across = H[np.ix_(free, ~free)]
     left = cho_solve(factor, np.column_stack([across, c[free]]))
     small = H[np.ix_(~free, ~free)] - across.T @ left[:, :-1]

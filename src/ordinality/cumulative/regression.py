@@ -96,6 +96,7 @@ class Regression:
     kept_scale: np.ndarray
     covariance: np.ndarray | None  # of `estimate`; None after a penalty or with many columns
     separation: Separation | None
+    vague: np.ndarray  # (parameters,): very large standard error, and no separation found
     disordered: int  # rows at which nominal effects leave the thresholds out of order
     effective_df: float  # number of parameters, less what a penalty takes
 
@@ -161,7 +162,8 @@ def fit_regression(
     found = _search(rows, location, penalty, tol, max_iter, tell)
     draft = Regression(
         rows, location, nominal, scale, order, found, observed, *kept,
-        covariance=None, separation=None, disordered=_disordered(rows, found.vector),
+        covariance=None, separation=None, vague=np.zeros(len(found.vector), dtype=bool),
+        disordered=_disordered(rows, found.vector),
         effective_df=_degrees(rows, found, location, penalty),
     )  # fmt: skip
     return draft if penalty else _with_covariance(draft)
@@ -311,10 +313,15 @@ def _with_covariance(draft: Regression) -> Regression:
     except LinAlgError:
         pass
     weight = draft.rows.weights.mean()  # or tiny weights would look like separation
-    wide = inverse is None or np.any(np.diagonal(inverse) * weight > _SUSPICIOUS**2)
-    split = separation(draft.rows) if wide or not draft.maximum.converged else None
+    vague = np.ones(len(size), dtype=bool)
+    if inverse is not None:
+        vague = np.diagonal(inverse) * weight > _SUSPICIOUS**2
+    split = None
+    if np.any(vague) or not draft.maximum.converged:
+        split = separation(draft.rows)
+    draft = replace(draft, separation=split, vague=vague & (split is None))
     if inverse is None:
-        return replace(draft, separation=split)
+        return draft
     units = draft.units
     covariance = np.asarray(units @ np.asarray(units @ inverse).T)
     if split is not None:
@@ -323,4 +330,4 @@ def _with_covariance(draft: Regression) -> Regression:
         moved = np.abs(units @ moved)
         moving = moved > 1e-9 * moved.max()
         covariance[moving] = covariance[:, moving] = np.nan
-    return replace(draft, covariance=0.5 * (covariance + covariance.T), separation=split)
+    return replace(draft, covariance=0.5 * (covariance + covariance.T))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, Literal
@@ -20,8 +21,8 @@ from ..cumulative.effects import averaged_probabilities, variance_p_value
 from ..cumulative.group_factor import Term
 from ..cumulative.links import LINKS
 from ..cumulative.mixed import add_random_effects
-from ..cumulative.penalty import Penalty
-from ..cumulative.regression import Regression, fit_regression
+from ..cumulative.penalty import Penalty, largest_alpha, net_path
+from ..cumulative.regression import MANY_COLUMNS, Regression, fit_regression
 from ..cumulative.structures import STRUCTURES, threshold_structure
 from .base_ordinal import OrdinalClassifier
 from .fitting import (
@@ -46,6 +47,7 @@ from .regression_summary import (
     ModelComparison,
     ProbabilityIntervals,
     RegressionSummary,
+    RegularizationPath,
     TermTests,
 )
 
@@ -437,6 +439,11 @@ class OrdinalRegression(OrdinalClassifier):
     ) -> None:
         """Fit the random effects, and put what changes with them in its place."""
         check_sizes(read)
+        if not hasattr(found.maximum.evaluation, "information"):
+            raise ValueError(
+                f"random effects take at most {MANY_COLUMNS} columns beside them, but there are "
+                f"{len(self.coef_)}; use fewer."
+            )
         nodes = self.quadrature
         if nodes == "auto":
             nodes = 10 if len(read) == 1 and read[0].width == 1 else 1
@@ -529,8 +536,17 @@ class OrdinalRegression(OrdinalClassifier):
             notes.append(self._about_separation(found))
         if found.disordered:
             notes.append(self._about_order(found))
+        if np.any(found.vague):
+            vague = np.array(self._names(found), dtype=object)[found.vague]
+            notes.append(
+                f"{_listed(vague)} can hardly be told from the other parameters: columns are "
+                "nearly dependent, or separate levels; leave some out, or use a penalty."
+            )
         if found.covariance is None and self.penalty is None:
-            notes.append("there are no standard errors for so many columns.")
+            notes.append(
+                "for so many columns there are no standard errors, and separation is not "
+                "looked for."
+            )
         return notes
 
     def _about_order(self, found: Regression) -> str:
@@ -970,6 +986,8 @@ class OrdinalRegression(OrdinalClassifier):
             return out
         rng = check_random_state(0 if random_state is None else random_state)
         U = lower + (upper - lower) * rng.uniform(size=len(lower))
+        # Inside (0, 1), whose ends have no finite quantile: half a unit of rounding.
+        U = np.clip(U, np.finfo(float).tiny, 1.0 - 0.5 * np.finfo(float).eps)
         out[self._kept] = U if kind == "quantile" else LINKS[self.link].ppf(U)
         return out
 
@@ -987,8 +1005,8 @@ class OrdinalRegression(OrdinalClassifier):
         -------
         TermTests
             For each term the likelihood-ratio test of the model with the term nominal, the
-            score test of the same, and for the logit link Brant's test of K-1 binary models;
-            small p-values speak against one effect for all.
+            score test of the same, and for the logit link without scale effects Brant's test
+            of K-1 binary models; small p-values speak against one effect for all.
         """
         fit, groups = self._testable("test_proportional_odds", terms)
         if fit.rows.n_levels < 3:
@@ -1006,7 +1024,7 @@ class OrdinalRegression(OrdinalClassifier):
             "score p": [t.p_value for t in score],
         }
         notes = []
-        if self.link == "logit":
+        if self.link == "logit" and not fit.rows.Z.shape[1]:
             brant = inference.brant_test(fit, list(groups.values()))
             if brant is None:
                 notes.append("Brant's test does not exist: a binary model has no finite fit.")
@@ -1087,6 +1105,44 @@ class OrdinalRegression(OrdinalClassifier):
         """Number of variances of random effects."""
         terms = () if self._random is None else self._random.terms
         return sum(len(term.columns) for term in terms)
+
+    def regularization_path(self, n_alphas: int = 100) -> RegularizationPath:
+        """Elastic nets of the rows given to `fit`, from no effects down to weak penalties.
+
+        Parameters
+        ----------
+        n_alphas : int, default=100
+            Number of penalties, evenly spaced on a log scale.
+
+        Returns
+        -------
+        RegularizationPath
+            ``alphas``, from the smallest that leaves no effect to a thousandth of it (a
+            hundredth if there are more columns than rows), and for each of them ``coef``,
+            ``thresholds`` and ``log_likelihood``.
+        """
+        check_is_fitted(self)
+        if self.penalty != "elasticnet":
+            raise ValueError(
+                f"penalty={self.penalty!r} has no path; set penalty='elasticnet' and fit again."
+            )
+        if not (isinstance(n_alphas, int | np.integer) and n_alphas >= 2):
+            raise ValueError(f"n_alphas={n_alphas!r} must be a whole number, 2 or more.")
+        fit = self._rows("paths")
+        factors = Penalty(1.0, 1.0, bool(self.standardize)).factors(fit.location.spread)
+        share = float(self.l1_ratio)
+        top = largest_alpha(fit.rows, factors, share)
+        n, d = fit.rows.X.shape
+        alphas = np.geomspace(top, top * (1e-2 if d > n else 1e-3), int(n_alphas))
+        path = net_path(fit.rows, factors, alphas, share, tol=float(self.tol))
+        estimates = np.array([replace(fit, maximum=point).estimate for point in path])
+        cuts = estimates[:, : fit.rows.structure.J.shape[1]] @ fit.rows.structure.J.T
+        return RegularizationPath(
+            alphas,
+            estimates[:, fit.rows.places[1]],
+            self._every_threshold(cuts, outside=True),
+            np.array([point.evaluation.value for point in path]),
+        )
 
     def _covariance(self) -> np.ndarray:
         """The covariance, or why there is none."""

@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["ModelComparison", "ProbabilityIntervals", "RegressionSummary", "TermTests"]
+__all__ = [
+    "ModelComparison",
+    "ProbabilityIntervals",
+    "RegressionSummary",
+    "RegularizationPath",
+    "TermTests",
+]
 
 
 class ProbabilityIntervals(NamedTuple):
@@ -19,6 +25,15 @@ class ProbabilityIntervals(NamedTuple):
     upper: np.ndarray
     proba: np.ndarray
     standard_error: np.ndarray
+
+
+class RegularizationPath(NamedTuple):
+    """Estimates for descending penalties, one row for each."""
+
+    alphas: np.ndarray  # (A,)
+    coef: np.ndarray  # (A, location columns)
+    thresholds: np.ndarray  # (A, K - 1)
+    log_likelihood: np.ndarray  # (A,)
 
 
 @dataclass(frozen=True, eq=False)
