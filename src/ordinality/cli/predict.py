@@ -144,9 +144,7 @@ def _formulas(out: str, columns: dict[str, list[Any]]) -> int:
     return formula_cells(columns)
 
 
-def _columns(
-    loaded: Any, chances: Any, rule: str | None, proba: bool
-) -> dict[str, list[Any]]:
+def _columns(loaded: Any, chances: Any, rule: str | None, proba: bool) -> dict[str, list[Any]]:
     from ordinality.estimators.base_ordinal import decided, kappa_rule
     from ordinality.levels import Order
 
