@@ -83,6 +83,12 @@ def models():
         "boost trees": o.OrdinalBoost(learner=DecisionTreeClassifier(max_depth=2), **boost),
         "boost lines": o.OrdinalBoost(learner=LogisticRegression(), **boost),
         "rankboost": o.RankBoost(**boost),
+        "sets": o.OrdinalConformal(LogisticRegression(), calibration_folds=2),
+        "sets split": o.OrdinalConformal(o.OrdinalGP(**fixed), method="split"),
+        "trees": o.OrdinalTrees(3, min_child_samples=2),
+        "trees all": o.OrdinalTrees(
+            3, min_child_samples=2, scale=True, nonparallel=True, validation_fraction=None
+        ),
         "svm": o.OrdinalSVM(calibration_folds=2),
         "svm linear": o.OrdinalSVM(kernel="linear", constraints="explicit"),
         "svm poly": o.OrdinalSVM(kernel="poly", calibration_folds=None),

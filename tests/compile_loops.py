@@ -42,6 +42,7 @@ def machines():
         for make in (ordinality.OrdinalBoost, ordinality.RankBoost):
             make(learner=learner, n_estimators=3, calibration_folds=2).fit(X, y).predict(X)
         ordinality.OrdinalBoost("left-right", learner=learner, n_estimators=3).fit(X, y)
+    ordinality.OrdinalTrees(3, scale=True, nonparallel=True).fit(X, y).predict(X)
     for constraints in ("implicit", "explicit", "fixed-margin", "sum-of-margins"):
         for kernel in ("rbf", "linear"):
             ordinality.OrdinalSVM(kernel=kernel, constraints=constraints).fit(X, y).predict(X)

@@ -54,6 +54,7 @@ EXEMPT = {SRC / "kernels" / "foreign.py"}
 HOMES = {
     "polars": {"tables"},
     "matplotlib": {"display"},
+    "lightgbm": {"boosting", "estimators"},
     "jinja2": {"workbench"},
     "dask": {"distributed"},
     "distributed": {"distributed"},
@@ -214,7 +215,7 @@ def loaded_by(code):
 
 HEAVY = {
     *("numpy", "scipy", "sklearn", "numba", "narwhals", "polars", "pandas", "matplotlib"),
-    *("skops", "jinja2", "rich", "dask", "distributed"),
+    *("skops", "jinja2", "rich", "dask", "distributed", "lightgbm"),
 }
 
 

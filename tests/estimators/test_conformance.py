@@ -54,7 +54,12 @@ DATALESS = {
 
 
 # A search of 130 points in five folds for each of the checks would take minutes.
-SMALL = {"OrdinalSVMCV": {"log_C": (0, 1), "log_kappa": (-1, 0), "fine_steps": 0, "cv": 2}}
+SMALL = {
+    "OrdinalSVMCV": {"log_C": (0, 1), "log_kappa": (-1, 0), "fine_steps": 0, "cv": 2},
+    "OrdinalConformal": {
+        "estimator": OrdinalGP(optimizer=None, inference="laplace"), "calibration_folds": 2
+    },
+}  # fmt: skip
 
 
 def every_estimator(of_pairs=False):

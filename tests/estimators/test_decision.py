@@ -1,5 +1,7 @@
 """Every ordinal classifier has the same decisions and class weights."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -12,16 +14,18 @@ from ordinality import (
     OrdinalRegression,
     OrdinalSVM,
     OrdinalSVMCV,
+    OrdinalTrees,
     RankBoost,
     RoundedRegressor,
 )
-from ordinality.estimators.base_ordinal import decided
+from ordinality.estimators.base_ordinal import decided, kappa_rule
 
 LEVELS = ["low", "mid", "high"]
 CLASSIFIERS = {
     "OrdinalGP": OrdinalGP(inference="laplace", levels=LEVELS),
     "LeastSquaresOrdinalGP": LeastSquaresOrdinalGP(levels=LEVELS),
     "OrdinalBoost": OrdinalBoost(n_estimators=10, calibration_folds=3, levels=LEVELS),
+    "OrdinalTrees": OrdinalTrees(30, levels=LEVELS),
     "RankBoost": RankBoost(n_estimators=10, calibration_folds=3, levels=LEVELS),
     "OrdinalSVM": OrdinalSVM(calibration_folds=3, levels=LEVELS),
     "OrdinalSVMCV": OrdinalSVMCV(
@@ -43,14 +47,17 @@ def data():
 
 
 @each
-@pytest.mark.parametrize("rule", ["mode", "median", "mean", SKEWED, np.array(SKEWED)], ids=str)
+@pytest.mark.parametrize(
+    "rule", ["mode", "median", "mean", "quadratic_kappa", SKEWED, np.array(SKEWED)], ids=str
+)
 def test_predictions_follow_the_rule(name, rule, data):
     X, y = data
     model = clone(CLASSIFIERS[name]).set_params(decision=rule).fit(X, y)
     if name == "RoundedRegressor" and isinstance(rule, str) and rule == "mean":
         ranks = np.clip(np.round(model.predict_latent(X)), 0, 2).astype(int)
     else:
-        ranks = decided(model.predict_level_proba(X), rule)
+        kappa = getattr(model, "kappa_rule_", None)
+        ranks = decided(model.predict_level_proba(X), rule, kappa)
     np.testing.assert_array_equal(model.predict(X), np.array(LEVELS)[ranks])
 
 
@@ -65,6 +72,36 @@ def test_each_rule_has_the_least_expected_cost_of_its_kind():
     for rule, cost in costs.items():
         found, least = decided(proba, rule), decided(proba, cost)
         np.testing.assert_array_equal(found, least, err_msg=rule)
+
+
+def expected_kappa(proba, found):
+    """One minus the ratio of expected squared errors, of the rows and of all pairs of rows."""
+    ranks = np.arange(proba.shape[1])
+    own = np.sum(proba * (ranks - found[:, None]) ** 2)
+    pairs = np.mean([np.sum(proba * (ranks - a) ** 2) for a in found])
+    return 1 - own / pairs
+
+
+def test_the_rule_for_the_kappa_is_the_best_of_all_predictions():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        proba = rng.dirichlet(np.full(3, 0.7), size=5)
+        every = np.array(list(product(range(3), repeat=5)))
+        best = max(expected_kappa(proba, one) for one in every if np.ptp(one))
+        kappa = kappa_rule(proba)
+        found = decided(proba, "quadratic_kappa", kappa)
+        assert expected_kappa(proba, found) == pytest.approx(best, rel=1e-9)
+        assert kappa[1] == pytest.approx(best, rel=1e-9)
+
+
+def test_a_rule_that_was_not_learnt_is_refused(data):
+    X, y = data
+    model = clone(CLASSIFIERS["OrdinalGP"]).fit(X, y).set_params(decision="quadratic_kappa")
+    with pytest.raises(ValueError, match="learns its rule from the rows of `fit`.*fit again"):
+        model.predict(X)
+    model.fit(X, y).predict(X)
+    model.set_params(decision="mode").fit(X, y)
+    assert not hasattr(model, "kappa_rule_")
 
 
 @each
@@ -109,7 +146,7 @@ def test_balanced_weights_are_those_of_the_frequencies(name, data):
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        ("toss", r"decision='toss' is not known; choose one of \['mode', 'median', 'mean'\]"),
+        ("toss", r"decision='toss' is not known; choose one of \['mode', 'median', 'mean', "),
         (None, "decision=None is not known"),
         ([[0, 1], [1, 0]], "decision is a matrix of 2 rows, but there are 3 levels"),
         ([[0, 1, 2]], "is not a matrix of costs; pass finite numbers of shape"),

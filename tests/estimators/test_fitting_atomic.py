@@ -24,10 +24,12 @@ from ordinality import (
     LeastSquaresOrdinalGP,
     LowRankImputer,
     OrdinalBoost,
+    OrdinalConformal,
     OrdinalGP,
     OrdinalRegression,
     OrdinalSVM,
     OrdinalSVMCV,
+    OrdinalTrees,
     PreferenceGP,
     PreferenceSVM,
     PreferenceSVMCV,
@@ -74,6 +76,10 @@ ESTIMATORS = {
     "OrdinalBoost, stopped": (
         OrdinalBoost(n_estimators=4, learner="stump", validation_fraction=0.3), rows,
     ),
+    "OrdinalConformal": (
+        OrdinalConformal(OrdinalGP(optimizer=None), calibration_folds=2), rows,
+    ),
+    "OrdinalTrees": (OrdinalTrees(6, scale=True, nonparallel=True), rows),
     "RankBoost": (RankBoost(n_estimators=4, learner="tree", calibration_folds=2), rows),
     "OrdinalSVM": (OrdinalSVM(calibration_folds=2), rows),
     "OrdinalSVM, warm": (OrdinalSVM(C=3.0, warm_start=True), rows),

@@ -21,6 +21,7 @@ from ordinality import (
     OrdinalRegression,
     OrdinalSVM,
     OrdinalSVMCV,
+    OrdinalTrees,
     PreferenceGP,
     PreferenceSVM,
     PreferenceSVMCV,
@@ -48,6 +49,9 @@ CASES = {
     "OrdinalRegression": (OrdinalRegression(), (X, Y), "log-likelihood -", "step 2: log-likel"),
     "OrdinalBoost": (
         OrdinalBoost(n_estimators=5), (X, Y), "5 rounds, 5 kept: loss", "round 3 of 5: loss",
+    ),
+    "OrdinalTrees": (
+        OrdinalTrees(20), (X, Y), r"\d+ rounds on all rows", "round 20: log score",
     ),
     "RankBoost": (
         RankBoost(n_estimators=5, validation_fraction=0.3), (X, Y), r"5 rounds, \d kept: loss",

@@ -10,6 +10,7 @@ from ordinality import (
     OrdinalBoost,
     OrdinalGP,
     OrdinalSVM,
+    OrdinalTrees,
     PreferenceGP,
 )
 from ordinality.estimators.fitting import DistinctRows, canonical_order
@@ -140,6 +141,15 @@ def test_permuted_rows_give_the_same_ensemble(weights):
     one = OrdinalBoost(**options).fit(X, y, sample_weight=w)
     two = OrdinalBoost(**options).fit(X[turn], y[turn], sample_weight=w[turn])
     assert_array_equal(one.predict_latent(X), two.predict_latent(X))
+
+
+@each_weighting
+def test_permuted_rows_give_the_same_trees(weights):
+    X, y, w, turn = rows(weights)
+    options = {"n_estimators": 20, "scale": True, "nonparallel": True}
+    one = OrdinalTrees(**options).fit(X, y, sample_weight=w)
+    two = OrdinalTrees(**options).fit(X[turn], y[turn], sample_weight=w[turn])
+    assert_array_equal(one.predict_proba(X), two.predict_proba(X))
 
 
 def test_weights_of_copies_are_added_in_an_order_of_their_own():

@@ -48,6 +48,7 @@ from ordinality import (
     OrdinalRegression,
     OrdinalSVM,
     OrdinalSVMCV,
+    OrdinalTrees,
     RankBoost,
     RoundedRegressor,
     metrics,
@@ -63,6 +64,7 @@ MODELS = {
     "least squares": lambda levels: LeastSquaresOrdinalGP(optimizer=None, levels=levels),
     "boost": lambda levels: OrdinalBoost(n_estimators=5, calibration_folds=2, levels=levels),
     "rankboost": lambda levels: RankBoost(n_estimators=5, calibration_folds=2, levels=levels),
+    "trees": lambda levels: OrdinalTrees(20, levels=levels),
     "svm": lambda levels: OrdinalSVM(calibration_folds=2, levels=levels),
     "svm search": lambda levels: OrdinalSVMCV(
         "linear", cv=2, log_C=(0, 1), fine_steps=0, calibration_folds=2, levels=levels

@@ -22,6 +22,7 @@ from ordinality import (
     OrdinalRegression,
     OrdinalSVM,
     OrdinalSVMCV,
+    OrdinalTrees,
     PreferenceGP,
     RankBoost,
     RoundedRegressor,
@@ -44,6 +45,7 @@ CLASSIFIERS = {
     "OrdinalSVMCV": OrdinalSVMCV(cv=2, log_C=(0, 0), log_kappa=(0, 0), fine_steps=0),
     "OrdinalRegression": OrdinalRegression(),
     "RoundedRegressor": RoundedRegressor(),
+    "OrdinalTrees": OrdinalTrees(5),
 }
 every_classifier = pytest.mark.parametrize("name", CLASSIFIERS)
 weighing = pytest.mark.parametrize("name", [n for n in CLASSIFIERS if n != "RoundedRegressor"])
@@ -85,6 +87,8 @@ FEATURES = {
 @pytest.mark.parametrize("case", FEATURES)
 @every_classifier
 def test_features_that_are_no_table_of_numbers_are_refused(name, case):
+    if (name, case) == ("OrdinalTrees", "NaN"):
+        pytest.skip("a missing value is one that trees can learn from")
     given, error, message = FEATURES[case]
     if (name, case) == ("OrdinalRegression", "sparse"):
         pytest.skip("it takes sparse columns")
@@ -120,7 +124,7 @@ def test_nothing_is_predicted_before_fit_or_from_other_rows(name, method):
         called(model, method, X[:, :1])
     for rows, message in (
         (X[0], "Expected 2D array, got 1D"),
-        (changed(np.nan), "contains NaN"),
+        (changed(np.inf), "contains infinity"),
         (X[:0], "0 sample.*minimum of 1"),
     ):
         with refused(message):
@@ -205,6 +209,7 @@ CHOICES = {
     "LeastSquaresOrdinalGP": {"optimizer": "'lbfgs', None", "standardize": "True, False"},
     "OrdinalBoost": {"margins": "'all', 'left-right'", "warm_start": "True, False"},
     "RankBoost": {"thresholding": "'absolute', 'zero-one'", "standardize": "True, False"},
+    "OrdinalTrees": {"scale": "'auto', True, False", "nonparallel": "'auto', True, False"},
     "OrdinalSVM": {"constraints": "'implicit', 'explicit', 'fixed-margin', 'sum-of-margins'"},
 }
 
@@ -224,6 +229,7 @@ POSITIVE = {
     "OrdinalGP": ["noise", "tol"],
     "LeastSquaresOrdinalGP": ["noise", "slope"],
     "OrdinalBoost": ["steepness"],
+    "OrdinalTrees": ["learning_rate"],
     "OrdinalSVM": ["C", "tol", "cache_size"],
 }
 
@@ -244,6 +250,7 @@ COUNTS = {
     "OrdinalBoost": {"n_estimators": 1, "max_depth": 1, "updates": 1, "patience": 1},
     "RankBoost": {"max_bins": 2, "calibration_folds": 2},
     "OrdinalSVM": {"degree": 1, "max_iter": 1, "calibration_folds": 2},
+    "OrdinalTrees": {"n_estimators": 1, "patience": 1, "num_leaves": 2, "min_child_samples": 1},
     "OrdinalSVMCV": {"fine_steps": 0, "search_max_iter": 1, "cv": 2},
 }
 
@@ -302,6 +309,27 @@ PARAMETERS = [
         "OrdinalBoost",
         {"warm_start": True, "validation_fraction": 0.1},
         "warm_start cannot continue a fit with early stopping; leave",
+    ),
+    ("OrdinalTrees", {"reg_lambda": -1}, "reg_lambda=-1 must be a number, zero or more"),
+    ("OrdinalTrees", {"subsample": 0}, "subsample=0 must be above 0 and at most 1"),
+    ("OrdinalTrees", {"colsample_bytree": 2.0}, "colsample_bytree=2.0 must be above 0"),
+    ("OrdinalTrees", {"validation_fraction": 1.0}, "validation_fraction=1.0 must lie betw"),
+    ("OrdinalTrees", {"monotone": [1]}, "monotone lists 1 signs, but X has 2 columns"),
+    ("OrdinalTrees", {"monotone": [1, 2]}, "monotone holds 2; a sign is -1, 0 or 1"),
+    ("OrdinalTrees", {"monotone": {"age": 1}}, "monotone names 'age', which is not a column"),
+    ("OrdinalTrees", {"monotone": {7: 1}}, "monotone names 7, .*columns 0 to 1"),
+    ("OrdinalTrees", {"monotone": "up"}, "monotone='up' is not understood; pass a list"),
+    ("OrdinalTrees", {"monotone": {0: 1}, "scale": True}, "scale=True cannot keep `monotone`"),
+    (
+        "OrdinalTrees",
+        {"monotone": {0: 1}, "categorical": [0]},
+        "monotone constrains column 0, whose categories have no order",
+    ),
+    ("OrdinalTrees", {"categorical": ["age"]}, "categorical names 'age', which is not a col"),
+    (
+        "OrdinalTrees",
+        {"categorical": "age"},
+        "categorical='age' is not understood; pass a list",
     ),
     (
         "OrdinalSVM",

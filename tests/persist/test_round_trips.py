@@ -20,10 +20,12 @@ from ordinality.estimators import (
     LeastSquaresOrdinalGP,
     LowRankImputer,
     OrdinalBoost,
+    OrdinalConformal,
     OrdinalGP,
     OrdinalRegression,
     OrdinalSVM,
     OrdinalSVMCV,
+    OrdinalTrees,
     PreferenceGP,
     PreferenceSVM,
     PreferenceSVMCV,
@@ -83,6 +85,10 @@ ORDINAL = {
     "left-right": OrdinalBoost(margins="left-right", n_estimators=4, random_state=3),
     "borrowed trees": OrdinalBoost(learner=DecisionTreeClassifier(max_depth=2), n_estimators=3),
     "borrowed lines": OrdinalBoost(learner=LogisticRegression(), n_estimators=3),
+    "trees": OrdinalTrees(5),
+    "sets": OrdinalConformal(LogisticRegression()),
+    "sets of trees": OrdinalConformal(OrdinalTrees(3), method="split", per_level=True),
+    "trees, all": OrdinalTrees(5, scale=True, nonparallel=True, levels=[0, 1, 2, 3]),
     "ranked": RankBoost(n_estimators=4, thresholding="zero-one"),
     "ranked trees": RankBoost(n_estimators=4, learner="tree"),
     "ranked bayes": RankBoost(n_estimators=4, learner=GaussianNB()),
@@ -114,7 +120,7 @@ ORDINAL = {
 
 def said(model, X=X):
     """What a classifier says of rows, in all the ways it can."""
-    methods = ("predict", "predict_proba", "decision_function")
+    methods = ("predict", "predict_proba", "decision_function", "predict_set")
     return [getattr(model, name)(X) for name in methods if hasattr(model, name)]
 
 
@@ -135,6 +141,7 @@ OTHERS = {
     "kernel of a gram": (OrdinalGP(Precomputed()), (gram, y), lambda m: said(m, gram)),
     "ratings": (OrdinalGP(Correlation()), (ratings, y), lambda m: said(m, ratings)),
     "svm gram": (OrdinalSVM(kernel="precomputed"), (gram, y), lambda m: said(m, gram)),
+    "missing": (OrdinalTrees(5, categorical=[0]), (ratings, y), lambda m: said(m, ratings)),
     "weights": (OrdinalGP(), (X, y, np.r_[0.0, 0.0, np.ones(28)]), said),
     "named groups": (OrdinalRegression(random=0), (grouped, y), lambda m: said(m, grouped)),
     "laplace preferences": (PreferenceGP(X), (pairs, answers), judged),

@@ -11,7 +11,10 @@ import click
 
 from .cluster import cluster_option, on_cluster
 from .options import (
+    DECIDE,
+    DECISIONS,
     MODELS,
+    Names,
     as_argument,
     check_output,
     check_table,
@@ -40,6 +43,11 @@ if TYPE_CHECKING:
 
 __all__ = ["fit", "read_problem"]
 
+# The links of OrdinalRegression, copied so that --help need not import it.
+LINKS = ("logit", "probit", "cloglog", "loglog", "cauchit")
+LINEAR = "For --model linear"
+LINK = f"noise of the latent value: {', '.join(LINKS)}. [default: logit]"
+
 EXAMPLE = """\b
 Example:
   ordinality fit examples/wine.csv --target rating --out wine.skops --report wine.html
@@ -56,6 +64,30 @@ Example:
     show_default=True,
     metavar="NAME",
     help=f"One of {', '.join(MODELS)}; auto tries several and selects the best.",
+)
+@click.option("--link", type=click.Choice(LINKS), metavar="NAME", help=f"{LINEAR}: {LINK}")
+@click.option(
+    "--nominal",
+    type=Names(),
+    metavar="A,B",
+    help=f"{LINEAR}: columns with an effect of their own at each threshold.",
+)
+@click.option(
+    "--scale", type=Names(), metavar="A,B", help=f"{LINEAR}: columns that change the noise."
+)
+@click.option(
+    "--random",
+    type=Names(),
+    metavar="A,B/C",
+    help=f"{LINEAR}: columns of groups with random effects; B/C is B with a slope of C too.",
+)
+@click.option(
+    "--decision",
+    type=click.Choice(DECISIONS),
+    default="mode",
+    show_default=True,
+    metavar="RULE",
+    help=f"{DECIDE} Stored in the model.",
 )
 @click.option("--out", metavar="FILE.skops", help="Save the model to this file.")
 @click.option("--report", metavar="FILE.html", help="Write a report with figures to this file.")
@@ -85,6 +117,11 @@ Example:
 def fit(
     table: str,
     model: str,
+    link: str | None,
+    nominal: list[str] | None,
+    scale: list[str] | None,
+    random: list[str] | None,
+    decision: str,
     out: str | None,
     report: str | None,
     budget: float,
@@ -110,13 +147,16 @@ def fit(
     check_table(table)
     check_output(out, (".skops",), force)
     check_output(report, (".html",), force)
-    problem = read_problem(table, seed=seed, **options)
+    parts = {"link": link, "nominal": nominal, "scale": scale, "random": random}
+    _check_terms(model, parts)
+    rule = decision.replace("-", "_")
+    problem = read_problem(table, seed=seed, decision=rule, **options)
     from ordinality.workbench import study_of
 
     with on_cluster(cluster) as client, progress("fitting") as tick:
         found = study_of(
             problem, model, budget=budget, max_seconds=max_time, n_splits=folds, seed=seed,
-            jobs=jobs, client=client, progress=tick,
+            jobs=jobs, client=client, terms=_terms(parts), progress=tick,
         )  # fmt: skip
     warn(found.warnings)
     say(_of_sample(found))
@@ -125,6 +165,26 @@ def fit(
     else:
         _show(found)
     _write(found, out, report, force)
+
+
+def _check_terms(model: str, parts: dict[str, Any]) -> None:
+    """Refuse the parts of a linear model for any other."""
+    given = next((name for name, value in parts.items() if value is not None), None)
+    if given is not None and model != "linear":
+        raise ValueError(
+            f"--{given} describes a linear model, but the model is {model}; add --model linear, "
+            f"or leave out --{given}."
+        )
+
+
+def _terms(parts: dict[str, Any]) -> Any:
+    """The parts as the workbench takes them."""
+    from ordinality.workbench.linear_model import Terms
+
+    found = {name: value for name, value in parts.items() if value is not None}
+    if "random" in found:
+        found["random"] = tuple(tuple(term.split("/")) for term in found["random"])
+    return Terms(**found)
 
 
 def _of_sample(found: Study) -> Iterator[str]:
@@ -220,6 +280,7 @@ def _show(found: Study) -> None:
     _show_levels(console, found)
     _show_scores(console, found)
     _show_choice(console, found)
+    _show_coefficients(console, found)
     show_bars(console, "permutation importance", found.choice.selected.importance)
     show_bars(console, "relevance", found.relevance)
 
@@ -257,6 +318,18 @@ def _show_scores(console: Console, found: Study) -> None:
         for one in (*found.assessments, *found.baselines)
     ]
     show(console, [f"{found.n_folds} folds", *titles(SCORES)], rows)
+
+
+def _show_coefficients(console: Console, found: Study) -> None:
+    from ordinality.workbench.linear_model import odds_sentence
+
+    if found.coefficients is None:
+        return
+    console.print(str(found.coefficients), soft_wrap=True)
+    console.print()
+    for sentence in odds_sentence(found.proportional_odds):
+        tell(console, sentence)
+    console.print()
 
 
 def _show_choice(console: Console, found: Study) -> None:

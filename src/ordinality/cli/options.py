@@ -21,6 +21,8 @@ import click
 
 __all__ = [
     "BASELINES",
+    "DECIDE",
+    "DECISIONS",
     "MODELS",
     "Names",
     "as_argument",
@@ -49,6 +51,12 @@ MODELS = (
     "svm-search",
 )
 BASELINES = ("frequencies", "rounded")
+
+DECISIONS = ("mode", "median", "mean", "quadratic-kappa")
+DECIDE = (
+    "Predict the most probable level (mode), the median, the rounded mean, or for the largest "
+    "quadratic kappa (quadratic-kappa)."
+)
 
 EMBEDDED = Path(__file__).parents[1] / "datasets" / "embedded"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import check_input, check_output, json_option
+from .options import DECIDE, DECISIONS, check_input, check_output, json_option
 from .output import say, show_json, show_text
 
 if TYPE_CHECKING:
@@ -34,6 +34,12 @@ WRITTEN = (*FORMATS, *(f"{suffix}.gz" for suffix in FORMATS))
 @click.argument("model")
 @click.argument("table")
 @click.option("--proba", is_flag=True, help="Add a column with the probability of each level.")
+@click.option(
+    "--decision",
+    type=click.Choice(DECISIONS),
+    metavar="RULE",
+    help=f"{DECIDE} [default: as the model was fitted]",
+)
 @click.option("--keep", is_flag=True, help="Keep the columns of TABLE beside the predictions.")
 @click.option(
     "--out", default="-", metavar="FILE", help="Output file. [default: CSV on stdout]"
@@ -49,6 +55,7 @@ def predict(
     model: str,
     table: str,
     proba: bool,
+    decision: str | None,
     keep: bool,
     out: str,
     force: bool,
@@ -58,8 +65,7 @@ def predict(
     """Predict the level of every row of TABLE.
 
     MODEL is a file written by ordinality fit. TABLE needs the columns that the model was fitted
-    to; others are ignored. It may be a folder of Parquet files or larger than the memory. The
-    prediction is the most probable level.
+    to; others are ignored. It may be a folder of Parquet files or larger than the memory.
     """
     check_input(model)
     check_input(table, folder=True)
@@ -69,7 +75,8 @@ def predict(
     from .model_input import load
 
     loaded = load(model)
-    blocks = _predicted(loaded, tables.open_table(table), proba, keep)
+    rule = None if decision is None else decision.replace("-", "_")
+    blocks = _predicted(loaded, tables.open_table(table), rule, proba, keep)
     if as_json:
         found: dict[str, list[Any]] = {}
         for columns in blocks:
@@ -95,7 +102,7 @@ def predict(
 
 
 def _predicted(
-    loaded: Loaded, known: Table | Scan, proba: bool, keep: bool
+    loaded: Loaded, known: Table | Scan, rule: str | None, proba: bool, keep: bool
 ) -> Iterator[dict[str, list[Any]]]:
     """Columns of predictions, block by block; at the end, notes on what was not known."""
     from ordinality.tables.columns import TableError
@@ -113,7 +120,7 @@ def _predicted(
                     raise
                 raise TableError(f"{block.source}: {wrong}") from None
             unseen.update(new)
-            columns = _columns(loaded, loaded.proba(frame, tick), proba)
+            columns = _columns(loaded, loaded.proba(frame, tick), rule, proba)
             yield _beside(block, columns) if keep else columns
     say(unseen_sentences(unseen))
 
@@ -137,11 +144,18 @@ def _formulas(out: str, columns: dict[str, list[Any]]) -> int:
     return formula_cells(columns)
 
 
-def _columns(loaded: Any, chances: Any, proba: bool) -> dict[str, list[Any]]:
+def _columns(loaded: Any, chances: Any, rule: str | None, proba: bool) -> dict[str, list[Any]]:
+    from ordinality.estimators.base_ordinal import decided, kappa_rule
     from ordinality.levels import Order
 
-    order = Order(loaded.pipeline[-1].levels_, "stated")
-    columns = {f"predicted {loaded.target}": order.decode(chances.argmax(axis=1)).tolist()}
+    model = loaded.pipeline[-1]
+    rule = getattr(model, "decision", "mode") if rule is None else rule
+    kappa = getattr(model, "kappa_rule_", None)
+    if kappa is None and isinstance(rule, str) and rule == "quadratic_kappa":
+        kappa = kappa_rule(chances)  # of the rows at hand
+    ranks = decided(chances, rule, kappa)
+    order = Order(model.levels_, "stated")
+    columns = {f"predicted {loaded.target}": order.decode(ranks).tolist()}
     if proba:
         for k, level in enumerate(loaded.levels):
             columns[f"P({level})"] = chances[:, k].tolist()

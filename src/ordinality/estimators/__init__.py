@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from .least_squares_ordinal_gp import LeastSquaresOrdinalGP
     from .low_rank_imputer import LowRankImputer
     from .ordinal_boost import OrdinalBoost, RankBoost
+    from .ordinal_conformal import OrdinalConformal
     from .ordinal_gp import OrdinalGP
     from .ordinal_regression import OrdinalRegression
     from .ordinal_svm import OrdinalSVM, OrdinalSVMCV
+    from .ordinal_trees import OrdinalTrees
     from .preference_gp import PreferenceGP
     from .preference_svm import PreferenceSVM, PreferenceSVMCV
     from .rounded_regressor import RoundedRegressor
@@ -26,10 +28,12 @@ __all__ = [
     "LeastSquaresOrdinalGP",
     "LowRankImputer",
     "OrdinalBoost",
+    "OrdinalConformal",
     "OrdinalGP",
     "OrdinalRegression",
     "OrdinalSVM",
     "OrdinalSVMCV",
+    "OrdinalTrees",
     "PreferenceGP",
     "PreferenceSVM",
     "PreferenceSVMCV",
@@ -44,10 +48,12 @@ _HOMES = {
     "LeastSquaresOrdinalGP": "least_squares_ordinal_gp",
     "LowRankImputer": "low_rank_imputer",
     "OrdinalBoost": "ordinal_boost",
+    "OrdinalConformal": "ordinal_conformal",
     "OrdinalGP": "ordinal_gp",
     "OrdinalRegression": "ordinal_regression",
     "OrdinalSVM": "ordinal_svm",
     "OrdinalSVMCV": "ordinal_svm",
+    "OrdinalTrees": "ordinal_trees",
     "PreferenceGP": "preference_gp",
     "PreferenceSVM": "preference_svm",
     "PreferenceSVMCV": "preference_svm",

@@ -380,6 +380,7 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
             left_out = self._keep(fit)
             copies = first_copies(Z, ranks, weights)
             self.loo_proba_ = self._leave_one_out(X, kept, copies, left_out)
+        self._learn_decision(lambda: self._level_proba(X[np.sort(kept)]))
         self._warn_unless_converged()
         return self
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -15,20 +16,22 @@ from sklearn.utils.validation import check_is_fitted
 from .. import levels as _levels
 from ..scales import order_to_state
 
-__all__ = ["OrdinalClassifier", "decided"]
+__all__ = ["OrdinalClassifier", "decided", "kappa_rule"]
 
-_RULES = ("mode", "median", "mean")
+_RULES = ("mode", "median", "mean", "quadratic_kappa")
 
 
 class OrdinalClassifier(ClassifierMixin, BaseEstimator):
     """A classifier whose labels have an order.
 
     Subclasses have parameters ``levels``, ``decision`` and ``class_weight`` and a method
-    ``_level_proba``; in ``fit`` they call `_learn_levels` and `_class_factors`. Fitted to codes
+    ``_level_proba``; in ``fit`` they call `_learn_levels` and `_class_factors`, and at its end
+    `_learn_decision`. Fitted to codes
     of text levels, as some tools of scikit-learn assign them, a model predicts codes:
     ``classes_`` holds them sorted and ``levels_`` in order of level.
     """
 
+    kappa_rule_: np.ndarray  # (2,), only with decision="quadratic_kappa"
     levels: Any
     decision: Any
     class_weight: Any
@@ -46,7 +49,8 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
         y : ndarray of shape (n,)
             Predicted labels.
         """
-        ranks = decided(self.predict_level_proba(X), self.decision)
+        rule = getattr(self, "kappa_rule_", None)
+        ranks = decided(self.predict_level_proba(X), self.decision, rule)
         return self._order.decode(ranks)
 
     @available_if(lambda self: self._has_proba())
@@ -119,6 +123,13 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
                 f"(K, K), rows true and columns predicted levels, or one of {list(_RULES)}."
             )
 
+    def _learn_decision(self, proba: Callable[[], np.ndarray]) -> None:
+        """Learn what ``decision="quadratic_kappa"`` needs, from the rows learnt."""
+        if hasattr(self, "kappa_rule_"):
+            del self.kappa_rule_  # of an earlier fit
+        if isinstance(self.decision, str) and self.decision == "quadratic_kappa":
+            self.kappa_rule_ = kappa_rule(proba())
+
     def _learn_levels(self, y: Any, given: Any) -> np.ndarray:
         """Find the order of the labels, warn of what was assumed, return the ranks of `y`.
 
@@ -179,15 +190,56 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
         return factors
 
 
-def decided(proba: np.ndarray, rule: Any) -> np.ndarray:
-    """Ranks that a rule predicts from probabilities of the levels, shape (n, K)."""
+def decided(proba: np.ndarray, rule: Any, kappa: np.ndarray | None = None) -> np.ndarray:
+    """Ranks that a rule predicts from probabilities of the levels, shape (n, K).
+
+    ``"quadratic_kappa"`` stretches the means as `kappa_rule` has found for a set of rows.
+    """
     if not isinstance(rule, str):  # cost[i, j] of predicting level j where level i is true
         return np.argmin(proba @ np.asarray(rule, dtype=np.float64), axis=1)
     if rule == "median":
         return np.argmax(np.cumsum(proba, axis=1) >= 0.5, axis=1)
     if rule == "mean":  # rounded half up: NumPy rounds half to even
         return np.floor(proba @ np.arange(proba.shape[1]) + 0.5).astype(np.int64)
+    if rule == "quadratic_kappa":
+        if kappa is None:
+            raise ValueError(
+                "decision='quadratic_kappa' learns its rule from the rows of `fit`, and was "
+                "not set then, or they came in parts; fit again, with all rows at once."
+            )
+        return _stretched(proba, kappa[0], kappa[1])
     return np.argmax(proba, axis=1)
+
+
+def kappa_rule(proba: np.ndarray) -> np.ndarray:
+    """Centre m and kappa of the rule of largest expected quadratic kappa on a set of rows.
+
+    Kappa is one minus a ratio N / D of squared errors, of the predictions and of the same
+    predictions shuffled. Given its value, N - (1 - kappa) D is least for the level nearest to
+    ``m + (mu - m) / kappa``, mu the mean rank of a row and m that of all rows; that gives a
+    better kappa, until nothing changes (Dinkelbach, 1967).
+    """
+    ranks = np.arange(proba.shape[1])
+    mu, square = proba @ ranks, proba @ ranks**2
+    # From below kappa only rises. This one sends every row to the lowest or highest level.
+    m, kappa = float(mu.mean()), 1e-9
+    for _ in range(100):  # a few steps: no set of predictions comes twice
+        found = _stretched(proba, m, kappa)
+        errors = np.mean(square - 2 * found * mu + found**2)
+        shuffled = np.mean(square.mean() - 2 * found * m + found**2)
+        better = 1 - errors / shuffled if shuffled > 0 else 0.0
+        if better <= kappa:
+            break
+        kappa = better
+    # No row differs from the others: no rule is better than chance, and the means will do.
+    return np.array([m, kappa if kappa > 1e-9 else 1.0])
+
+
+def _stretched(proba: np.ndarray, m: float, kappa: float) -> np.ndarray:
+    """Level nearest to the mean rank stretched about m."""
+    K = proba.shape[1]
+    ranks = np.floor(m + (proba @ np.arange(K) - m) / kappa + 0.5)
+    return np.clip(ranks, 0, K - 1).astype(np.int64)
 
 
 def _guessed(labels: list[str]) -> str:

@@ -45,6 +45,7 @@ __all__ = [
     "aligned",
     "calibrate_from_folds",
     "fold_splits",
+    "held_out",
     "learn_link",
     "level_order",
     "needs_link",
@@ -245,6 +246,18 @@ def level_order(y: np.ndarray, groups: np.ndarray, rng: np.random.Generator) -> 
     """
     first = np.unique(groups, return_index=True)[1]
     return np.lexsort((rng.random(len(first)), y[first]))
+
+
+def held_out(rows: DistinctRows, fraction: float, rng: np.random.Generator) -> np.ndarray:
+    """Indices of a share of the rows of each level; every level keeps one to learn from.
+
+    Rows that agree in all features are held out together or not at all.
+    """
+    order = level_order(rows.y, rows.groups, rng)
+    first = np.unique(rows.groups, return_index=True)[1]
+    order = order[np.append(False, np.diff(rows.y[first][order]) == 0)]
+    steps = np.ceil(fraction * np.arange(len(order) + 1))  # one at least
+    return np.flatnonzero(np.isin(rows.groups, order[np.diff(steps) > 0]))
 
 
 class ScoredClassifier(OrdinalClassifier):

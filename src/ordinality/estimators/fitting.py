@@ -17,6 +17,7 @@ from numbers import Integral, Real
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from sklearn.utils.validation import column_or_1d
 
 __all__ = [
     "DistinctRows",
@@ -26,11 +27,13 @@ __all__ = [
     "atomic",
     "canonical_order",
     "check_choices",
+    "check_labels",
     "check_positive",
     "check_weights",
     "check_whole",
     "first_copies",
     "rows_of",
+    "take_rows",
 ]
 
 
@@ -57,6 +60,16 @@ def check_whole(estimator: Any, **least: int) -> None:
         whole = isinstance(value, Integral) and not isinstance(value, bool)
         if not (whole and int(value) >= least_value):
             raise ValueError(f"{name}={value!r} must be a whole number, {least_value} or more.")
+
+
+def check_labels(y: Any, n: int) -> np.ndarray:
+    """Labels as an array of one axis, one for each row."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None.")
+    checked = column_or_1d(y, warn=True)
+    if len(checked) != n:
+        raise ValueError(f"X and y have inconsistent numbers of samples: [{n}, {len(checked)}]")
+    return checked
 
 
 def check_weights(weights: Any, n: int) -> np.ndarray:
@@ -92,6 +105,11 @@ def rows_of(y: Any, checked: np.ndarray, kept: np.ndarray) -> Any:
     return y.iloc[kept] if hasattr(y, "iloc") else y[kept]
 
 
+def take_rows(X: Any, index: np.ndarray) -> Any:
+    """Some of the rows of an array or a frame."""
+    return X.iloc[index] if hasattr(X, "iloc") else X[index]
+
+
 def canonical_order(X: np.ndarray, *ties: np.ndarray, gram: bool = False) -> np.ndarray:
     """Places of rows sorted by their features, equal ones by each of ``ties`` in turn.
 
@@ -105,11 +123,15 @@ def canonical_order(X: np.ndarray, *ties: np.ndarray, gram: bool = False) -> np.
 
 def first_copies(X: np.ndarray, *ties: np.ndarray) -> np.ndarray:
     """Of rows in canonical order, the place of the first that equals each."""
-    columns = np.column_stack([X, *ties])
-    before, after = columns[:-1], columns[1:]
-    same = (before == after) | (np.isnan(before) & np.isnan(after))
-    new = np.append(True, ~np.all(same, axis=1))
+    new = _changes(np.column_stack([X, *ties]))
     return np.flatnonzero(new)[np.cumsum(new) - 1]
+
+
+def _changes(rows: np.ndarray) -> np.ndarray:
+    """Whether each row differs from the one before it; missing values are equal."""
+    before, after = rows[:-1], rows[1:]
+    same = (before == after) | (np.isnan(before) & np.isnan(after))
+    return np.append(True, ~np.all(same, axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +181,7 @@ def _runs(
     # Weights too: the rounding of their sum depends on the order.
     order = canonical_order(X, y, weights)
     X, y = X[order], y[order]
-    moved = np.append(True, np.any(X[1:] != X[:-1], axis=1))
+    moved = _changes(X)
     return order, moved, moved | np.append(True, y[1:] != y[:-1])
 
 

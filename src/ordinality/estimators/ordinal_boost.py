@@ -19,7 +19,7 @@ from ..boosting.ensemble import Ensemble, boost, rank_boost
 from ..boosting.learners import Trainer
 from . import boost_learners
 from .boost_learners import trainer
-from .calibration import ScoredClassifier, level_order
+from .calibration import ScoredClassifier, held_out
 from .fitting import (
     DistinctRows,
     FitLog,
@@ -121,6 +121,7 @@ class ThresholdedEnsemble(ScoredClassifier):
         with one_pool(len(rows)):
             self._grow(rows, costs, learner, before, log)
             self._calibrate(rows, costs, learner)
+        self._learn_decision(lambda: self._level_proba(X[kept]))
         return self
 
     def predict_latent(self, X: Any) -> np.ndarray:
@@ -398,7 +399,13 @@ class ThresholdedEnsemble(ScoredClassifier):
             rng = deepcopy(self._rng)
         watch = None
         if self.validation_fraction is not None:
-            held = _held_out(rows, float(self.validation_fraction), self._generator(1))
+            held = held_out(rows, float(self.validation_fraction), self._generator(1))
+            if not len(held):
+                raise ValueError(
+                    f"validation_fraction={self.validation_fraction} of {rows.groups[-1] + 1} "
+                    "distinct rows holds out none: every level keeps one row to learn from. "
+                    "Leave it out, or give more rows."
+                )
             watch = _Watch(rows.take(held), self._absolute(), self.patience, self.tol)
             costs = costs.take(np.setdiff1d(np.arange(len(rows)), held))
         done = 0 if before is None else len(before.alphas)
@@ -508,11 +515,13 @@ class OrdinalBoost(ThresholdedEnsemble):
         Whether `fit` adds rounds to the model there is, up to ``n_estimators``; on the same
         data the result is that of one long run. Scaling and seeds of the first fit are kept,
         probabilities are calibrated anew.
-    decision : {"mode", "median", "mean"} or array-like of shape (K, K), default="mode"
+    decision : {"mode", "median", "mean", "quadratic_kappa"} or array, default="mode"
         How `predict` chooses a level: the one whose thresholds enclose the score, which is also
         the most probable; the median or the rounded mean of the probabilities; or the level of
         least expected cost, where entry (i, j) is the cost of predicting level j when level i
         is true. All but the first need ``calibration_folds``.
+        "quadratic_kappa" stretches the rounded mean for the largest quadratic kappa, as the
+        rows of `fit` tell.
     class_weight : dict, "balanced" or None, default=None
         Weights of labels, ``{label: weight}``, by which the weights of their rows are
         multiplied in learning; "balanced" gives every level the same total weight.
@@ -681,11 +690,13 @@ class RankBoost(ThresholdedEnsemble):
         Whether `fit` adds rounds to the model there is, up to ``n_estimators``; on the same
         data the result is that of one long run. Scaling and seeds of the first fit are kept,
         probabilities are calibrated anew.
-    decision : {"mode", "median", "mean"} or array-like of shape (K, K), default="mode"
+    decision : {"mode", "median", "mean", "quadratic_kappa"} or array, default="mode"
         How `predict` chooses a level: the one whose thresholds enclose the score, which is also
         the most probable; the median or the rounded mean of the probabilities; or the level of
         least expected cost, where entry (i, j) is the cost of predicting level j when level i
         is true. All but the first need ``calibration_folds``.
+        "quadratic_kappa" stretches the rounded mean for the largest quadratic kappa, as the
+        rows of `fit` tell.
     class_weight : dict, "balanced" or None, default=None
         Weights of labels, ``{label: weight}``, by which the weights of their rows are
         multiplied in learning; "balanced" gives every level the same total weight.
@@ -792,24 +803,6 @@ class RankBoost(ThresholdedEnsemble):
 
     def _log_terms(self, first: float, total: float) -> float:
         return first  # all pairs weigh one before the first round
-
-
-def _held_out(rows: DistinctRows, fraction: float, rng: np.random.Generator) -> np.ndarray:
-    """Indices of a share of the rows of each level; every level keeps one to learn from.
-
-    Rows that agree in all features are held out together or not at all.
-    """
-    order = level_order(rows.y, rows.groups, rng)
-    first = np.unique(rows.groups, return_index=True)[1]
-    order = order[np.append(False, np.diff(rows.y[first][order]) == 0)]
-    steps = np.ceil(fraction * np.arange(len(order) + 1))  # one at least
-    held = np.flatnonzero(np.isin(rows.groups, order[np.diff(steps) > 0]))
-    if not len(held):
-        raise ValueError(
-            f"validation_fraction={fraction} of {len(first)} distinct rows holds out none: "
-            "every level keeps one row to learn from. Leave it out, or give more rows."
-        )
-    return held
 
 
 @dataclass(eq=False)

@@ -98,11 +98,13 @@ class OrdinalGP(GaussianProcessClassifier):
     coarse_to_fine : bool, default=True
         Learn on growing subsets first when there are more than about 400 rows. Deterministic
         for a given ``random_state``.
-    decision : {"mode", "median", "mean"} or array-like of shape (K, K), default="mode"
+    decision : {"mode", "median", "mean", "quadratic_kappa"} or array, default="mode"
         How `predict` chooses a level: the most probable (least zero-one error), the median
         (least absolute error), the rounded mean of the ranks (least squared error), or the one
         of least expected cost, where entry (i, j) is the cost of predicting level j when level
         i is true.
+        "quadratic_kappa" stretches the rounded mean for the largest quadratic kappa, as the
+        rows of `fit` tell.
     class_weight : dict, "balanced" or None, default=None
         Weights of labels, ``{label: weight}``, by which the weights of their rows are
         multiplied; "balanced" gives every level the same total weight.

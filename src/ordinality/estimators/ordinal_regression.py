@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -51,9 +52,9 @@ from .regression_summary import (
     TermTests,
 )
 
-__all__ = ["OrdinalRegression"]
+__all__ = ["OrdinalRegression", "name_columns"]
 
-_OF_ROWS = ("_regression", "_kept", "_n_rows")
+_OF_ROWS = ("_regression", "_kept", "_n_rows", "_column_names")
 _MOST_LEVELS = 1000  # each threshold is a row of the information matrix
 
 
@@ -105,10 +106,11 @@ class OrdinalRegression(OrdinalClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of labels, ``{label: weight}``, by which the weights of their rows are
         multiplied; "balanced" gives every level the same total weight.
-    decision : {"mode", "median", "mean"} or array-like of shape (K, K), default="mode"
+    decision : {"mode", "median", "mean", "quadratic_kappa"} or array-like of shape (K, K)
         How `predict` chooses a level: the most probable, the median, the rounded mean of the
-        ranks, or the one of least expected cost, where entry (i, j) is the cost of predicting
-        level j when level i is true.
+        ranks, for the largest expected quadratic kappa, or the one of least expected cost,
+        where entry (i, j) is the cost of predicting level j when level i is true. Default
+        "mode".
     tol : float, default=1e-10
         The search ends when a step promises less than half of this in log-likelihood.
     max_iter : int, default=100
@@ -293,6 +295,7 @@ class OrdinalRegression(OrdinalClassifier):
         self._keep(found, kept, len(checked))
         if terms:
             self._keep_random(found, terms, [term.take(kept) for term in read])
+        self._learn_decision(lambda: self._level_proba(table if terms else X))
         self._warn(found)
         log.stage("log-likelihood %.10g after %d steps", self.log_likelihood_, self.n_iter_)
         return self
@@ -416,6 +419,7 @@ class OrdinalRegression(OrdinalClassifier):
     def _keep(self, found: Regression, kept: np.ndarray, n: int) -> None:
         """Set the fitted attributes, and say what was noticed."""
         self._regression, self._kept, self._n_rows = found, kept, n
+        self._column_names: list[str] | None = None
         self._observed = found.observed
         estimate, structure = found.estimate, found.rows.structure
         thresholds, location, scale = found.rows.places
@@ -499,7 +503,9 @@ class OrdinalRegression(OrdinalClassifier):
         ]  # fmt: skip
 
     def _feature_names(self) -> np.ndarray:
-        default = [f"x{j}" for j in range(self.n_features_in_)]
+        default = getattr(self, "_column_names", None)
+        if default is None:
+            default = [f"x{j}" for j in range(self.n_features_in_)]
         return np.asarray(getattr(self, "feature_names_in_", default), dtype=object)
 
     def _noticed(self, found: Regression) -> list[str]:
@@ -1188,6 +1194,26 @@ class OrdinalRegression(OrdinalClassifier):
                 )
             groups[str(name)] = [places[column] for column in found]
         return fit, groups
+
+
+def name_columns(model: OrdinalRegression, names: Sequence[str]) -> None:
+    """Name the columns of a model that was just fitted to an array."""
+    fit = model._regression
+    model._column_names = list(names)
+    random = model._random
+    if random is not None:
+        named = tuple(
+            replace(term, names=tuple(names[j] for j in term.columns)) for term in random.terms
+        )
+        model._random = random = replace(random, terms=named)
+    terms = () if random is None else random.terms
+    model.parameter_names_ = np.array(
+        [*model._names(fit), *(name for term in terms for name in term.parameter_names)]
+    )
+    model.notes_ = [
+        re.sub(r"'x(\d+)'", lambda found: repr(names[int(found[1])]), note)
+        for note in model.notes_
+    ]
 
 
 def _check_level(level: Any) -> None:

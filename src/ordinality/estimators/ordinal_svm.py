@@ -110,6 +110,7 @@ class SupportVectorClassifier(ScoredClassifier):
                 *(len(rows), self.n_iter_, len(self.support_)),
             )
             self._calibrate(rows, cost, C, kernels, found)
+        self._learn_decision(lambda: self._level_proba(X[kept]))
         self._warn(found)
         self._warn_of_search(cost)
         return self
@@ -309,11 +310,13 @@ class OrdinalSVM(SupportVectorClassifier):
         absolute error); the two next to its level, kept in order ("explicit", which bounds the
         classification error) or not ("fixed-margin"); or bands between levels, the sum of whose
         widths is maximised.
-    decision : {"mode", "median", "mean"} or array-like of shape (K, K), default="mode"
+    decision : {"mode", "median", "mean", "quadratic_kappa"} or array, default="mode"
         How `predict` chooses a level: the one whose thresholds enclose the score, which is also
         the most probable; the median or the rounded mean of the probabilities; or the level of
         least expected cost, where entry (i, j) is the cost of predicting level j when level i
         is true. All but the first need ``calibration_folds``.
+        "quadratic_kappa" stretches the rounded mean for the largest quadratic kappa, as the
+        rows of `fit` tell.
     class_weight : dict, "balanced" or None, default=None
         Weights of labels, ``{label: weight}``, by which C is multiplied; "balanced" gives every
         level the same total. Probabilities are calibrated without them.
@@ -515,11 +518,13 @@ class OrdinalSVMCV(SupportVectorClassifier):
         Degree of the polynomial kernel.
     coef0 : float, default=0.0
         Constant of the polynomial kernel.
-    decision : {"mode", "median", "mean"} or array-like of shape (K, K), default="mode"
+    decision : {"mode", "median", "mean", "quadratic_kappa"} or array, default="mode"
         How `predict` chooses a level: the one whose thresholds enclose the score, which is also
         the most probable; the median or the rounded mean of the probabilities; or the level of
         least expected cost, where entry (i, j) is the cost of predicting level j when level i
         is true. All but the first need ``calibration_folds``.
+        "quadratic_kappa" stretches the rounded mean for the largest quadratic kappa, as the
+        rows of `fit` tell.
     class_weight : dict, "balanced" or None, default=None
         Weights of labels, ``{label: weight}``, by which C is multiplied; "balanced" gives every
         level the same total. Probabilities are calibrated without them.

@@ -33,10 +33,12 @@ class RoundedRegressor(OrdinalClassifier):
         None is the papers' choice, Gaussian-process regression with a Gaussian kernel whose
         signal, length scale and noise are learnt by type-II maximum likelihood, on
         standardised features.
-    decision : {"mean", "mode", "median"} or array-like of shape (K, K), default="mean"
+    decision : {"mean", "mode", "median", "quadratic_kappa"} or array, default="mean"
         How `predict` chooses a level: the regressor's prediction, rounded; or from the
         probabilities the most probable level, the median, or the level of least expected cost,
         where entry (i, j) is the cost of predicting level j when level i is true.
+        "quadratic_kappa" stretches the rounded mean for the largest quadratic kappa, as the
+        rows of `fit` tell.
     class_weight : dict, "balanced" or None, default=None
         Weights of labels, ``{label: weight}``, by which the weights of their rows are
         multiplied; "balanced" gives every level the same total weight. For regressors that take
@@ -122,6 +124,7 @@ class RoundedRegressor(OrdinalClassifier):
             # At an end of its generous bounds a parameter no longer changes the prediction.
             warnings.filterwarnings("ignore", ".*close to the specified", ConvergenceWarning)
             self.regressor_ = regressor.fit(X, ranks.astype(np.float64), **fit_params)
+        self._learn_decision(lambda: self._level_proba(X))
         return self
 
     def predict(self, X: Any) -> np.ndarray:

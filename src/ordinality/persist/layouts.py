@@ -328,12 +328,13 @@ _FITTED: Layout = {
     "feature_names_in_?": anything,
     "_sklearn_output_config?": anything,
 }
-_RULE = choice("mode", "median", "mean")
+_RULE = choice("mode", "median", "mean", "quadratic_kappa")
 _COSTS = either(floats("K", "K"), ints("K", "K"), every(every(number(), "K", list), "K", list))
 _ORDINAL: Layout = {
     **_FITTED,
     "_order": part("Order", K="K"),
     "decision": either(_RULE, _COSTS),
+    "kappa_rule_?": floats(2, low=0.0, high=1e150),
     "levels_": labels("K"),
     "classes_": labels("K"),
 }
@@ -616,6 +617,41 @@ _RANDOM: dict[str, Layout] = {
         "posterior": part("EffectPosterior"), "also": _effects_agree,
     },
 }  # fmt: skip
+_FOREST = part("Forest", d="d")
+_TREES: Layout = {
+    "location": _FOREST,
+    "log_scale": optional(_FOREST),
+    "thresholds": floats("L-1", increasing=True),
+    "above": every(_FOREST),
+    "share": number(0.0, 1.0),
+    "floor": number(0.0, 1.0),
+    "frequencies": floats("K", proba=True),
+    "seen": ints("L", low=0, high="K"),
+    "also": lambda trees: len(trees.above) in (0, len(trees.thresholds)) and bool(
+        np.all(np.diff(trees.seen) > 0)
+    ),
+}  # fmt: skip
+_NODES = ints("N", low=0)
+_CLASSIFIER = either(
+    part(
+        "LeastSquaresOrdinalGP", "OrdinalBoost", "OrdinalGP", "OrdinalRegression", "OrdinalSVM",
+        "OrdinalSVMCV", "OrdinalTrees", "RankBoost", "RoundedRegressor", d="d",
+    ),
+    theirs("d"),
+)  # fmt: skip
+
+
+def _calibrated(model: Any) -> bool:
+    """Whether the models know the levels, and calibration rows models and groups."""
+    models = [model.estimator_, *model.estimators_]
+    return (
+        _in_order(model)
+        and all(np.all(np.isin(one.classes_, model.levels_)) for one in models)
+        and bool(np.all(model._folds < max(len(model.estimators_), 1)))
+        and bool(np.all(np.diff(model.groups_) >= 0))
+    )
+
+
 _HALFSPACE: Layout = {"w": floats("d"), "bias": number()}
 _ESTIMATORS: dict[str, Layout] = {
     "OrdinalGP": {**_GP, "log_evidence_": _VALUE, "_stream?": part("Stream", d="d")},
@@ -623,6 +659,47 @@ _ESTIMATORS: dict[str, Layout] = {
     "OrdinalBoost": _BOOSTED,
     "OrdinalRegression": _REGRESSED,
     "RankBoost": _BOOSTED,
+    "OrdinalConformal": {
+        **_FITTED,
+        "_order": part("Order", K="K"),
+        "levels_": labels("K"),
+        "classes_": labels("K"),
+        "coverage": number(0.0, 1.0),
+        "method_": choice("split", "cross"),
+        "estimator_": _CLASSIFIER,
+        "estimators_": every(_CLASSIFIER, kind=list),
+        "n_calibration_": ints("G", low=0),
+        "groups_": ints("K", low=0, high="G"),
+        "coverage_spread_": floats("G", 2),
+        "_bounds": floats("G", infinite=True),
+        "_scores": floats("m"),
+        "_weights": floats("m", low=0.0, high=1e300),
+        "_folds": ints("m", low=0),
+        "_row_groups": ints("m", low=0, high="G"),
+        "also": _calibrated,
+    },
+    "OrdinalTrees": {
+        **_ORDINAL,
+        "thresholds_": floats("K-1", increasing=True, infinite=True),
+        "n_estimators_": count(),
+        "scale_": flag,
+        "pool_weight_": number(0.0, 1.0),
+        "floor_": number(0.0, 1.0),
+        "feature_importances_": floats("d", low=0.0),
+        "validation_score_": _INFORMATION,
+        "column_categories_": every(optional(labels("?")), "d", list),
+        "trees_": part("CumulativeTrees", d="d", K="K"),
+        "also": _in_order,
+    },
+    "CumulativeTrees": _TREES,
+    "Forest": {
+        "root": ints("T"), "feature": ints("N", low=0, high="d"), "cut": floats("N"),
+        "left": ints("N"), "right": ints("N"), "missing_left": ints("N", low=0, high=2),
+        "first_word": _NODES, "n_words": _NODES, "words": ints("W", low=0, high=2**32),
+        # Sums of as many leaves as a forest has stay finite.
+        "leaf": floats("L", low=-1e200, high=1e200),
+        "also": lambda forest: forest.is_sound(2**53),
+    },
     "OrdinalSVM": _SVM,
     "OrdinalSVMCV": {**_SVM, "C_": _POSITIVE, "gamma_": number(0.0), "best_score_": _VALUE,
                      "cv_results_": arrays},

@@ -15,7 +15,9 @@ PACKAGE = "ordinality"  # the module of every type of ours in a schema
 
 # Where each type of ours lives today. All are of version 1.
 _PLACES = """
+    boosting.cumulative_trees: CumulativeTrees
     boosting.ensemble: Ensemble
+    boosting.forest: Forest
     boosting.learners: ClippedFunction DecisionStump DecisionTree
     boosting.perceptron: Halfspace SoftHalfspace
     cumulative.group_effects: EffectPosterior
@@ -27,9 +29,11 @@ _PLACES = """
     estimators.least_squares_ordinal_gp: LeastSquaresOrdinalGP
     estimators.low_rank_imputer: LowRankImputer
     estimators.ordinal_boost: OrdinalBoost RankBoost
+    estimators.ordinal_conformal: OrdinalConformal
     estimators.ordinal_gp: OrdinalGP
     estimators.ordinal_regression: OrdinalRegression
     estimators.ordinal_svm: OrdinalSVM OrdinalSVMCV
+    estimators.ordinal_trees: OrdinalTrees
     estimators.preference_data: Answers Items
     estimators.preference_gp: PreferenceGP
     estimators.preference_svm: PreferenceSVM PreferenceSVMCV

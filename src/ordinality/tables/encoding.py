@@ -13,6 +13,7 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
@@ -39,6 +40,7 @@ __all__ = [
     "feature_names",
     "frame_of",
     "make_encoder",
+    "regression_encoder",
     "rows_and_unseen",
     "rows_for",
     "sources",
@@ -47,6 +49,10 @@ __all__ = [
 
 # The parts of an encoder, by name.
 NUMBERS, MARKS, PAIRS, CATEGORIES = "numbers", "missing", "pairs", "categories"
+GROUPS, NUMBERED = "groups", "numbered groups"  # labels of groups, kept as they are
+READ = (NUMBERS, PAIRS, CATEGORIES, GROUPS, NUMBERED)  # each column is in one of them
+
+NO_GROUP = -1e100  # label of rows without one; finite, for models take no other
 
 
 def make_encoder(columns: Sequence[Column]) -> ColumnTransformer:
@@ -68,6 +74,36 @@ def make_encoder(columns: Sequence[Column]) -> ColumnTransformer:
         (PAIRS, _one_hot(pairs, drop="first", handle_unknown="ignore"), [*pairs]),
         (CATEGORIES, _one_hot(more, **rare), [*more]),
     ]
+    return ColumnTransformer([part for part in parts if part[2]], sparse_threshold=0)
+
+
+def regression_encoder(
+    encoder: ColumnTransformer, groups: Sequence[str] = ()
+) -> ColumnTransformer:
+    """The encoder for a model with intercepts, not fitted.
+
+    The first category of each column is the reference, which has no column, so that no column
+    of the matrix is the sum of others. Columns that group the rows are not encoded and come
+    last.
+    """
+    parts = []
+    for part, transformer, names in encoder.transformers:
+        at = [i for i, name in enumerate(names) if name not in groups]
+        transformer = clone(transformer)
+        if part == CATEGORIES:
+            transformer.set_params(drop="first")
+        if part in (PAIRS, CATEGORIES):
+            transformer.set_params(categories=[transformer.categories[i] for i in at])
+        parts.append((part, transformer, [names[i] for i in at]))
+    plain = {
+        name for part, _, names in encoder.transformers if part == NUMBERS for name in names
+    }
+    numbered = [name for name in groups if name in plain]
+    # A missing label becomes one that no group has.
+    fill = {"strategy": "constant", "keep_empty_features": True}
+    text = SimpleImputer(missing_values=None, fill_value="", **fill)
+    parts.append((GROUPS, text, [name for name in groups if name not in plain]))
+    parts.append((NUMBERED, SimpleImputer(fill_value=NO_GROUP, **fill), numbered))
     return ColumnTransformer([part for part in parts if part[2]], sparse_threshold=0)
 
 
@@ -155,7 +191,7 @@ def _matrix_columns(encoder: ColumnTransformer) -> Iterator[tuple[str, str]]:
     """Column of the table, and name, of each column of the matrix."""
     check_is_fitted(encoder)
     for part, transformer, columns in encoder.transformers_:
-        if part == NUMBERS:
+        if part in (NUMBERS, GROUPS, NUMBERED):
             yield from ((name, name) for name in columns)
         elif part == MARKS:
             yield from ((name, f"{name} missing") for name in columns)
@@ -174,7 +210,8 @@ def _kept(transformer: OneHotEncoder) -> Iterator[list[Any]]:
         together = set() if few is None else set(few.tolist())
         kept = [cell for cell in cells if cell not in together]
         # A category of the table may have that name.
-        yield [*kept, *(["other" if "other" not in kept else "any other"] if together else [])]
+        rest = ["other" if "other" not in kept else "any other"] if together else []
+        yield [*kept, *rest][0 if transformer.drop is None else 1 :]
 
 
 def _name(name: str, category: str | None) -> str:
@@ -239,14 +276,15 @@ def rows_and_unseen(encoder: ColumnTransformer, table: Table) -> tuple[Any, Unse
     unseen: Unseen = Counter()
     found: dict[str, Column] = {}
     for part, (transformer, names) in parts.items():
-        for i, name in enumerate(names if part in (NUMBERS, PAIRS, CATEGORIES) else ()):
+        for i, name in enumerate(names if part in READ else ()):
             series = column(table, name)
-            if part == NUMBERS:
-                found[name] = _new_numbers(series, name in marked, unseen)
+            if part in (NUMBERS, NUMBERED):
+                known = name in marked or part == NUMBERED
+                found[name] = _new_numbers(series, known, unseen)
+            elif part == GROUPS:
+                found[name] = Column(name, np.array(words(series), dtype=object), [], 0, [])
             else:
-                known = transformer.categories_[i].tolist()
-                rare = part == CATEGORIES and transformer.infrequent_categories_[i] is not None
-                found[name] = _new_words(series, known, rare, unseen)
+                found[name] = _new_words(series, transformer, i, unseen)
     order = [name for name in encoder.feature_names_in_ if name in found]
     return frame_of([found[name] for name in order], table.frame), unseen
 
@@ -311,15 +349,22 @@ def _refuse_words(name: str, odd: dict[int, str], rows: int) -> None:
 
 
 def _new_words(
-    series: nw.Series[Any], known: list[str | None], rare: bool, unseen: Unseen
+    series: nw.Series[Any], transformer: OneHotEncoder, i: int, unseen: Unseen
 ) -> Column:
+    """Cells of the i-th column of an encoder; those not seen as ones it treats alike."""
+    known = transformer.categories_[i].tolist()
+    grouped = transformer.max_categories is not None
+    rare = transformer.infrequent_categories_[i] if grouped else None
     cells = words(series)
     seen = set(known)
     new = {c: n for c, n in Counter(cells).items() if c not in seen}
-    pair = len(known) == 2
-    # Of two categories the first is 0 in their one column, and so is an unknown one.
-    place = repr(known[0]) if pair else "one of the rare" if rare else "none of the known"
-    unseen.update({(series.name, place, cell): count for cell, count in new.items()})
-    if pair:
-        cells = [known[0] if cell in new else cell for cell in cells]
+    # Without a column for the rare, an unknown category is zero in all, as the reference is.
+    reference = transformer.drop is not None and rare is None
+    place = "none of the known" if rare is None else "one of the rare"
+    unseen.update(
+        {(series.name, repr(known[0]) if reference else place, c): n for c, n in new.items()}
+    )
+    if transformer.drop is not None:  # where the encoder warns of unknown ones
+        like = known[0] if rare is None else rare[0]
+        cells = [like if cell in new else cell for cell in cells]
     return Column(series.name, np.array(cells, dtype=object), list(known), 0, [])

@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 from ordinality import metrics
 from ordinality.estimators.calibration import calibrate_from_folds, needs_link
 
+from .linear_model import fold_warnings
 from .models import BASELINES, Model, Skipped, processor_time
 from .problem import Problem, Split, build_pipeline, level_proba, level_scores
 
@@ -107,18 +108,21 @@ class Assessment:
 def scores(
     problem: Problem, proba: np.ndarray, at: np.ndarray | None = None
 ) -> dict[str, float]:
-    """The `SCORES` of probabilities (m, K) for the rows `at` (None: all)."""
+    """The `SCORES` of probabilities (m, K) for the rows `at` (None: all).
+
+    The absolute error and the error rate are of levels predicted by the rule of the problem.
+    """
     at = np.arange(len(problem)) if at is None else at
     y, levels = problem.y[at], problem.order.levels
     given = {
         "levels": levels,
         "sample_weight": None if problem.weights is None else problem.weights[at],
     }
-    mode = problem.order.decode(proba.argmax(axis=1))
+    predicted = problem.order.decode(problem.decided(proba))
     values = (
         metrics.ranked_probability_score(y, proba, **given),
-        metrics.mean_absolute_error(y, mode, **given),
-        metrics.zero_one_error(y, mode, **given),
+        metrics.mean_absolute_error(y, predicted, **given),
+        metrics.zero_one_error(y, predicted, **given),
         metrics.log_score(y, proba, **given),
     )
     return dict(zip(SCORES, values, strict=True))
@@ -314,7 +318,7 @@ def _fold(problem: Problem, name: str, pipeline: Any, split: Split, seed: int) -
             latent = level_scores(pipeline, problem.frame)
             found = {"pipeline": pipeline, "scores": latent, "seed": seed}
             pipeline.set_params(model__calibration_folds=calibration_folds)
-    said = tuple(dict.fromkeys(str(w.message) for w in caught))
+    said = fold_warnings(pipeline[-1], (str(w.message) for w in caught))
     return _Fold(spent.seconds, said, **found)
 
 

@@ -129,7 +129,8 @@ def evaluation(
            [ 0, 10]])
     """
     order = Order(pipeline[-1].levels_, "stated")
-    problem = Problem(frame, y, order, None, weights)
+    rule = getattr(pipeline[-1], "decision", "mode")
+    problem = Problem(frame, y, order, None, weights, decision=rule)
     proba = level_proba(pipeline, frame) if proba is None else proba
     ranks = order.encode(y)
     known = np.bincount(ranks, minlength=order.n_levels) if counts is None else np.array(counts)
@@ -139,7 +140,7 @@ def evaluation(
         scores=scores(problem, proba),
         baseline=scores(problem, np.tile(share, (len(y), 1))),
         confusion=confusion_matrix(
-            ranks, proba.argmax(axis=1), labels=np.arange(order.n_levels)
+            ranks, problem.decided(proba), labels=np.arange(order.n_levels)
         ),
         notes=notes,
     )

@@ -7,6 +7,7 @@ models are tried on every machine.
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from sklearn.linear_model import BayesianRidge
 from ordinality import estimators
 from ordinality._compile import watch
 from ordinality.levels import as_labels
+from ordinality.tables.encoding import regression_encoder
 
 __all__ = [
     "BASELINES",
@@ -54,6 +56,8 @@ class Model(NamedTuple):
         Estimated processor seconds of a fold.
     by_blocks : bool, default=False
         Whether it can be fitted to rows that are read block by block.
+    encode : callable, optional
+        Turns the encoder of a table into the one that the model needs, if that is another.
 
     Examples
     --------
@@ -67,6 +71,7 @@ class Model(NamedTuple):
     build: Callable[..., Any]
     cost: Cost
     by_blocks: bool = False
+    encode: Callable[[Any], Any] | None = None
 
 
 class Skipped(NamedTuple):
@@ -166,14 +171,30 @@ def _gp(**fixed: Any) -> Callable[..., Any]:
     return lambda **given: estimators.OrdinalGP(**fixed, **given)
 
 
-BY_BLOCKS = ("gp", "linear", "ard", "laplace")
+def _regression(*, random_state: Any = None, **given: Any) -> Any:
+    return estimators.OrdinalRegression(**given)
+
+
+def _trees(*, random_state: Any = None, **given: Any) -> Any:
+    if _has_lightgbm():
+        return estimators.OrdinalTrees(random_state=random_state, **given)
+    return estimators.OrdinalBoost(learner="tree", random_state=random_state, **given)
+
+
+def _has_lightgbm() -> bool:
+    return importlib.util.find_spec("lightgbm") is not None
+
+
+BY_BLOCKS = ("gp", "ard", "laplace")
+
+ENCODED = {"linear": regression_encoder}
 
 # In order of preference: of two whose scores differ within noise, the earlier is selected.
 MODELS = {
-    name: Model(name, description, build, COSTS[name], name in BY_BLOCKS)
+    name: Model(name, description, build, COSTS[name], name in BY_BLOCKS, ENCODED.get(name))
     for name, description, build in (
         ("gp", "Gaussian process, expectation propagation", _gp()),
-        ("linear", "Gaussian process with a linear kernel", _gp(kernel="linear")),
+        ("linear", "cumulative link model (proportional odds)", _regression),
         ("ard", "Gaussian process, a length scale per feature", _gp(kernel="ard")),
         ("laplace", "Gaussian process, Laplace", _gp(inference="laplace")),
         (
@@ -188,8 +209,10 @@ MODELS = {
         ),
         (
             "trees",
-            "boosted trees with thresholds",
-            lambda **given: estimators.OrdinalBoost(learner="tree", **given),
+            "gradient-boosted trees, cumulative loss"
+            if _has_lightgbm()
+            else "boosted trees with thresholds",
+            _trees,
         ),
         ("rankboost", "RankBoost", lambda **given: estimators.RankBoost(**given)),
         (

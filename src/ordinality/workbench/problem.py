@@ -21,11 +21,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ordinality import levels, tables
+from ordinality.estimators.base_ordinal import decided, kappa_rule
 from ordinality.levels import Order
 from ordinality.tables.scan import lowest
 
 from .labelled import ScannedRows
-from .models import Model, Size
+from .models import MODELS, Model, Size
 
 __all__ = [
     "COMPARED",
@@ -75,6 +76,8 @@ class Problem:
         Where the rows come from.
     whole : Problem or ScannedRows, optional
         All rows of the table, if these are a sample of them.
+    decision : str or ndarray of shape (K, K), default="mode"
+        Rule by which a level is predicted from the probabilities, as in the estimators.
 
     Examples
     --------
@@ -95,6 +98,7 @@ class Problem:
     notes: tuple[str, ...] = ()
     source: str = "the table"
     whole: Any = None
+    decision: Any = "mode"
 
     def __len__(self) -> int:
         return len(self.y)
@@ -108,6 +112,22 @@ class Problem:
     def counts(self) -> list[int]:
         """Number of rows of each level, in order."""
         return np.bincount(self.order.encode(self.y), minlength=self.order.n_levels).tolist()
+
+    def decided(self, proba: np.ndarray) -> np.ndarray:
+        """Predict ranks by the rule of the problem.
+
+        Parameters
+        ----------
+        proba : ndarray of shape (m, K)
+            Probabilities of the levels.
+
+        Returns
+        -------
+        ndarray of shape (m,)
+            Ranks; for the largest quadratic kappa, that on these rows.
+        """
+        kappa = isinstance(self.decision, str) and self.decision == "quadratic_kappa"
+        return decided(proba, self.decision, kappa_rule(proba) if kappa else None)
 
     def size(self) -> Size:
         """Count rows, encoded columns and levels.
@@ -200,6 +220,7 @@ def problem_of(
     counts: str | None = None,
     group: str | None = None,
     wide: bool = False,
+    decision: Any = "mode",
     seed: int = 0,
 ) -> Problem:
     """Read a table as a problem of ordinal regression.
@@ -226,6 +247,9 @@ def problem_of(
         Column of groups that folds must not split.
     wide : bool, default=False
         Accept many more columns than rows.
+    decision : str or array-like of shape (K, K), default="mode"
+        Rule by which a level is predicted from the probabilities: "mode", "median", "mean",
+        "quadratic_kappa" or costs, as in the estimators.
     seed : int, default=0
         Seed of the sample.
 
@@ -268,6 +292,7 @@ def problem_of(
         target=target,
         notes=task.notes,
         source=opened.source,
+        decision=decision,
     )
     if known is not None:
         return _of_sample(problem, ScannedRows(opened, target, weights, problem.order))
@@ -373,8 +398,12 @@ def _one_row_per_case(problem: Problem, counts: str) -> Problem:
 
 def build_pipeline(entry: Model, problem: Problem, seed: int = 0) -> Pipeline:
     """A model behind the encoder of a problem; not fitted."""
-    estimator = entry.build(levels=problem.order.levels.tolist(), random_state=seed)
-    steps = [("table", clone(problem.encoder)), ("model", estimator)]
+    given: dict[str, Any] = {"levels": problem.order.levels.tolist(), "random_state": seed}
+    if entry.name in MODELS:
+        given["decision"] = problem.decision
+    estimator = entry.build(**given)
+    encode = clone if entry.encode is None else entry.encode
+    steps = [("table", encode(problem.encoder)), ("model", estimator)]
     if entry.name == "rounded" and estimator.regressor is not None:
         steps.insert(1, ("scale", StandardScaler()))  # ours scale features themselves
     return Pipeline(steps)

@@ -10,7 +10,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,22 @@ from ordinality import persist, tables
 from ordinality._files import put
 from ordinality.distributed.cluster import mapped_calls
 from ordinality.distributed.partitions import PartitionedRows
+from ordinality.estimators import OrdinalRegression
 from ordinality.estimators.calibration import calibrate_from_folds, needs_link
 from ordinality.estimators.partitioned import InBlocks, OnCluster, fit_elsewhere
+from ordinality.estimators.regression_summary import RegressionSummary
 from ordinality.inspect import Effect, Effects, effects
 
 from .assess import Assessment, Choice, against_baselines, assess, choose
 from .labelled import ScannedRows, load_rows
+from .linear_model import (
+    Terms,
+    coefficients,
+    linear_model,
+    name_terms,
+    odds_sentence,
+    odds_tests,
+)
 from .models import BASELINES, MODELS, Model, Skipped, baselines, candidates, model
 from .problem import (
     Problem,
@@ -120,6 +130,16 @@ class Study:
         """The fitted estimator at the end of the pipeline."""
         return self.pipeline[-1]
 
+    @cached_property
+    def coefficients(self) -> RegressionSummary | None:
+        """The table of coefficients of a linear model; None for the others."""
+        return self.model.summary() if isinstance(self.model, OrdinalRegression) else None
+
+    @cached_property
+    def proportional_odds(self) -> dict[str, float]:
+        """P-values of the tests of proportional odds, by column; empty without a test."""
+        return odds_tests(self.pipeline)
+
     @property
     def verdict(self) -> tuple[bool, str]:
         """Whether the selected model beats both baselines, and that in a sentence."""
@@ -140,14 +160,14 @@ class Study:
         problem = self.problem
         levels = [str(level) for level in problem.order.levels.tolist()]
         cuts = "thresholds divide" if len(levels) > 2 else "threshold divides"
-        off = np.abs(
-            self.choice.selected.proba.argmax(axis=1) - problem.order.encode(problem.y)
-        )
+        ranks = problem.decided(self.choice.selected.proba)
+        off = np.abs(ranks - problem.order.encode(problem.y))
         far = f", and is off by two levels or more for {np.mean(off > 1):.0%}"
         return [
             f"The model gives every row a latent score; {len(levels) - 1} {cuts} the scores "
             f"into the levels of {problem.target}, from {levels[0]} to {levels[-1]}.",
             *threshold_sentences(self.effects, levels),
+            *odds_sentence(self.proportional_odds),
             f"In cross-validation it predicts the correct level for {np.mean(off == 0):.0%} "
             f"of the rows{far if len(levels) > 2 else ''}.",
         ]
@@ -162,7 +182,8 @@ class Study:
         """
         problem, selected = self.problem, self.choice.selected
         better, verdict = self.verdict
-        learnt = ("thresholds", "noise", "log_evidence", "loo_log_score", "converged", "n_iter")
+        learnt = ("thresholds", "noise", "log_evidence", "loo_log_score", "log_likelihood",
+                  "converged", "n_iter")  # fmt: skip
         found: dict[str, Any] = json_value(
             {
                 "source": problem.source,
@@ -194,6 +215,8 @@ class Study:
                     for name in learnt
                     if hasattr(self.model, f"{name}_")
                 },
+                **self._of_regression(),
+                "decision": problem.decision,
                 "importance": selected.importance,
                 "relevance": self.relevance,
                 "effects": [effect.as_dict() for effect in self.effects],
@@ -203,6 +226,20 @@ class Study:
             }
         )
         return found
+
+    def _of_regression(self) -> dict[str, Any]:
+        """Coefficients and what belongs to them, for a linear model."""
+        table = self.coefficients
+        if table is None:
+            return {}
+        return {
+            "coefficients": coefficients(table),
+            "coefficient_notes": table.notes,
+            "log_likelihood": self.model.log_likelihood_,
+            "aic": self.model.aic(),
+            "bic": self.model.bic(),
+            "proportional_odds": self.proportional_odds,
+        }
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the pipeline and the summary to a model file.
@@ -259,9 +296,9 @@ def study(table: Any, target: str, *, model: str = "auto", **options: Any) -> St
         A name of `MODELS`; ``"auto"`` tries several and selects the one with the lowest
         cross-validated ranked probability score.
     **options
-        ``order``, ``features``, ``drop``, ``weights``, ``counts``, ``group``, ``wide`` as in
-        `problem_of`; ``budget``, ``max_seconds``, ``n_splits``, ``seed``, ``jobs``,
-        ``client``, ``progress`` as in `study_of`.
+        ``order``, ``features``, ``drop``, ``weights``, ``counts``, ``group``, ``wide``,
+        ``decision`` as in `problem_of`; ``budget``, ``max_seconds``, ``n_splits``, ``seed``,
+        ``jobs``, ``client``, ``terms``, ``progress`` as in `study_of`.
 
     Returns
     -------
@@ -278,7 +315,8 @@ def study(table: Any, target: str, *, model: str = "auto", **options: Any) -> St
     >>> found.verdict[0], found.problem.counts
     (True, [15, 13, 12])
     """
-    of_search = {"budget", "max_seconds", "n_splits", "seed", "jobs", "client", "progress"}
+    of_search = {"budget", "max_seconds", "n_splits", "seed", "jobs", "client", "terms",
+                 "progress"}  # fmt: skip
     search = {name: options.pop(name) for name in of_search & set(options)}
     return study_of(problem_of(table, target, **options), model, **search)
 
@@ -293,6 +331,7 @@ def study_of(
     seed: int = 0,
     jobs: int = 1,
     client: Any = None,
+    terms: Terms | None = None,
     progress: Callable[[str, float], Any] = lambda what, share: None,
 ) -> Study:
     """Fit, assess and explain an ordinal model of a problem.
@@ -320,6 +359,8 @@ def study_of(
     client : distributed.Client, optional
         A Dask cluster that takes the folds in place of processes, and the rows of a scanned
         folder. Its workers must see the files.
+    terms : Terms, optional
+        Link, nominal, scale and random effects of the model ``"linear"``.
     progress : callable, optional
         Called as ``progress(what, share)`` before every step, with text such as
         ``"boost, fold 3 of 10"`` and the share of the estimated cost that is done.
@@ -348,6 +389,7 @@ def study_of(
             max_seconds = LIMIT_IN_BUDGETS * max(budget, 1.0)
     else:
         wanted, max_seconds = [model(name)], None
+    wanted = [linear_model(problem, terms) if one.name == "linear" else one for one in wanted]
     entries = [*wanted, *baselines(len(problem), weighted=problem.weights is not None)]
     whole = _share_of_folds(problem, wanted, len(splits))
     mapper = None if client is None else partial(mapped_calls, client, ordered=True)
@@ -363,7 +405,8 @@ def study_of(
     if name != "auto":
         choice = Choice(selected, f"{name} ({selected.description}) was requested.")
     seconds = budget if budget is None or name == "auto" else LIMIT_IN_BUDGETS * budget
-    fit = _FitToAll(problem, MODELS[selected.name], seed, seconds, progress, whole, client)
+    entry = next(one for one in wanted if one.name == selected.name)
+    fit = _FitToAll(problem, entry, seed, seconds, progress, whole, client)
     pipeline, n_fitted, warned = _fitted_to_all(fit, selected, splits)
     return Study(
         problem=problem,
@@ -468,7 +511,7 @@ def _fitted_to_all(
                 estimator, own, selected.fold_scores, splits, problem.y, problem.weights
             )
             estimator.set_params(calibration_folds=calibration_folds)
-    return pipeline, n_fitted, [str(one.message) for one in caught]
+    return pipeline, n_fitted, name_terms(pipeline, [str(one.message) for one in caught])
 
 
 def _effects(

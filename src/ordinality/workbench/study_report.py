@@ -56,6 +56,7 @@ def html_report(
         _template().render(
             s=summary,
             effects=study.effects,
+            coefficients=_coefficients(study),
             most=max(summary["counts"]),
             score_names=SCORES,
             baseline_names=BASELINES,
@@ -107,6 +108,15 @@ def _errors(study: Study) -> dict[str, float]:
     }
 
 
+def _coefficients(study: Study) -> Any:
+    """The table of coefficients as markup, which escapes its names itself."""
+    from markupsafe import Markup
+
+    table = study.coefficients
+    # Its names are data; the page shows control characters in them as escapes.
+    return None if table is None else Markup(visible(table._repr_html_(), keep="\n\t"))
+
+
 def _importance(values: dict[str, float]) -> list[tuple[str, float, float]]:
     """Column, importance, and width of its bar in percent, the most important first."""
     most = max([*values.values(), 0.0])
@@ -155,11 +165,11 @@ def _of_predictions(study: Study) -> Iterator[Plan]:
 
     problem, proba = study.problem, study.choice.selected.proba
     y, levels = problem.y, problem.order.levels
-    mode = problem.order.decode(proba.argmax(axis=1))
+    predicted = problem.order.decode(problem.decided(proba))
     yield (
         "Confusion matrix",
         lambda ax: display.OrdinalConfusionDisplay.from_predictions(
-            y, mode, levels=levels, ax=ax
+            y, predicted, levels=levels, ax=ax
         ),
         "True levels down, predicted levels across, in cross-validation. The further from the "
         "diagonal, the larger the error.",

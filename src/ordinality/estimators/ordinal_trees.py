@@ -1,0 +1,506 @@
+"""Gradient-boosted trees for ordered labels, on LightGBM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils import check_array, check_random_state, gen_batches
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .. import levels as _levels
+from ..boosting.cumulative_trees import Settings, grow
+from .base_ordinal import OrdinalClassifier
+from .calibration import held_out
+from .fitting import (
+    DistinctRows,
+    FitLog,
+    atomic,
+    check_choices,
+    check_labels,
+    check_positive,
+    check_weights,
+    check_whole,
+    rows_of,
+)
+from .threads import thread_map
+
+__all__ = ["OrdinalTrees"]
+
+_FLAGS = ("auto", True, False)
+_ENOUGH_FOR_SCALE, _ENOUGH_FOR_POOL = 1000, 3000  # rows, for "auto"
+_UNJUDGED = 100  # rounds at most, where there are too few rows to hold any out
+# Copies of a row may be on both sides, as new rows may equal old ones. If more than this share
+# of the rows have a copy, they look like a resampled or repeated table: copies then stay
+# together, or a model that only remembers rows would be found the best.
+_COPIES = 1 / 3
+_BATCH = 10_000  # rows predicted at once
+
+
+class OrdinalTrees(OrdinalClassifier):
+    """Gradient-boosted trees with a cumulative logit loss, grown by LightGBM.
+
+    Trees are summed to a score that ordered thresholds cut into levels. Missing values need no
+    imputation and categorical columns no encoding; effects can be constrained to rise or fall;
+    millions of rows are no obstacle. Held-out rows choose the number of trees, and whether
+    rows get a noise of their own and effects that differ between thresholds; what was chosen
+    is then learnt from all rows. Needs the extra ``trees``.
+
+    Parameters
+    ----------
+    n_estimators : int, default=2000
+        Rounds, at most; held-out rows stop earlier.
+    learning_rate : float, default=0.05
+        Share of each tree that is added.
+    num_leaves : int, default=None
+        Leaves of a tree, at most. None: 31, and 15 below 1000 rows.
+    min_child_samples : int, default=None
+        Distinct rows in a leaf, at least. None: 20, and a tenth of the rows below 200.
+    reg_lambda : float, default=0.0
+        Ridge penalty on the values of leaves.
+    subsample : float, default=1.0
+        Share of the rows, drawn anew for each tree.
+    colsample_bytree : float, default=1.0
+        Share of the columns, drawn anew for each tree.
+    scale : "auto" or bool, default="auto"
+        Whether a second score models the log of the noise of a row. "auto": from 1000 rows on,
+        if it improves the log score of held-out rows; never with ``monotone``, which it breaks.
+    nonparallel : "auto" or bool, default="auto"
+        Whether the probabilities are pooled with those of K - 1 binary models of "above level
+        k", for effects that differ between thresholds; two to three times the cost. "auto":
+        from 3000 rows on. Held-out rows choose the weight of the pool in either case.
+    monotone : array-like of shape (d,) or dict, default=None
+        Sign for each column, or ``{column: sign}``: 1 if the probability of "above level k" may
+        only rise with it, whatever k, -1 if it may only fall, 0 for no constraint.
+    categorical : "auto", None or list of columns, default="auto"
+        Columns, by name or number, that are split into sets of categories. "auto": unordered
+        pandas categories and polars Categoricals. Ordered pandas categories and polars Enums
+        are split in their order, unless they are listed.
+    validation_fraction : float or None, default=0.15
+        Share of each level held out to choose by. None: ``n_estimators`` rounds, and the
+        refinements only where they are set to True.
+    patience : int, default=50
+        Rounds without improvement after which the held-out rows stop a model.
+    decision : {"mode", "median", "mean", "quadratic_kappa"} or array, default="mode"
+        How `predict` chooses a level: the most probable one; the median or the rounded mean; or
+        the one of least expected cost, where entry (i, j) is the cost of predicting level j
+        when level i is true.
+        "quadratic_kappa" stretches the rounded mean for the largest quadratic kappa, as the
+        rows of `fit` tell.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of labels, ``{label: weight}``, by which the weights of their rows are
+        multiplied; "balanced" gives every level the same total weight.
+    levels : array-like of shape (K,), default=None
+        The labels in order, lowest first. None: the order `y` carries, else sorted.
+    random_state : int, RandomState or None, default=None
+        Chooses the rows held out and those drawn; None is a fixed seed, so equal calls give
+        equal models.
+    n_jobs : int, default=None
+        Threads. None: one; -1: one for each core. The model does not depend on it.
+    verbose : int, default=0
+        1 writes the stages of a long fit to stderr, 2 every step. The logger "ordinality" gets
+        them in any case, as INFO and DEBUG.
+
+    Attributes
+    ----------
+    levels_ : ndarray of shape (K,)
+        Labels in order. ``classes_`` holds the same, sorted.
+    thresholds_ : ndarray of shape (K - 1,)
+        Ascending, on the scale of `predict_latent`. Those around a level without rows are equal
+        or infinite.
+    n_estimators_ : int
+        Rounds kept.
+    scale_ : bool
+        Whether there is a score for the noise.
+    pool_weight_ : float
+        Weight of the cumulative model in the pool; 1 without one.
+    floor_ : float
+        Share of the levels' frequencies that is mixed in, so that no probability is zero.
+    feature_importances_ : ndarray of shape (d,)
+        Share of each column in the gains of all splits of the score.
+    validation_score_ : ndarray of shape (n_rounds,)
+        Mean log-probability of the held-out rows after each round of the score.
+    column_categories_ : list of length d
+        Categories of each column, None for a column of numbers.
+    trees_ : CumulativeTrees
+        The trees as arrays, which predict without LightGBM.
+
+    See Also
+    --------
+    OrdinalBoost : Boosting with margins, as in the paper on thresholded ensembles.
+    OrdinalGP : Gaussian processes, mostly better below a thousand rows.
+
+    Notes
+    -----
+    A fit does not depend on the order of the rows. Copies of a row may be held out one by one,
+    as new rows may be copies of old ones; if more than a third of the rows have a copy, copies
+    are held out together, and then a weight of two equals the row twice. A category that was
+    not seen in `fit` is treated as missing; where a column had no missing value in `fit`, a
+    missing one follows the larger part of the rows at each split.
+
+    References
+    ----------
+    McCullagh (1980), "Regression models for ordinal data", JRSS B 42; Ke et al. (2017),
+    "LightGBM: a highly efficient gradient boosting decision tree", NeurIPS 30.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ordinality import OrdinalTrees
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(400, 2))
+    >>> y = np.array(["low", "mid", "high"])[np.digitize(np.hypot(*X.T), [0.5, 0.9])]
+    >>> model = OrdinalTrees(levels=["low", "mid", "high"]).fit(X, y)
+    >>> model.predict([[0.1, 0.1], [-0.6, 0.4], [0.9, -0.9]])
+    array(['low', 'mid', 'high'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        n_estimators: int = 2000,
+        *,
+        learning_rate: float = 0.05,
+        num_leaves: int | None = None,
+        min_child_samples: int | None = None,
+        reg_lambda: Any = 0.0,
+        subsample: Any = 1.0,
+        colsample_bytree: Any = 1.0,
+        scale: Any = "auto",
+        nonparallel: Any = "auto",
+        monotone: Any = None,
+        categorical: Any = "auto",
+        validation_fraction: Any = 0.15,
+        patience: int = 50,
+        decision: Any = "mode",
+        class_weight: Any = None,
+        levels: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.min_child_samples = min_child_samples
+        self.reg_lambda = reg_lambda
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.scale = scale
+        self.nonparallel = nonparallel
+        self.monotone = monotone
+        self.categorical = categorical
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.decision = decision
+        self.class_weight = class_weight
+        self.levels = levels
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @atomic
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn trees, thresholds and what held-out rows decide.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Numbers, perhaps missing (NaN); columns of categories may hold text.
+        y : array-like of shape (n,)
+            Labels: integers, strings, booleans, an ordered Categorical or Enum.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows: 2 counts as two copies of a row, 0 as none.
+
+        Returns
+        -------
+        self : OrdinalTrees
+            The fitted estimator.
+        """
+        _require_lightgbm()
+        self._check_parameters()
+        log = FitLog(self)
+        Z, sets = self._learn_columns(X)
+        checked = check_labels(y, len(Z))
+        weights = check_weights(sample_weight, len(Z))
+        kept = np.flatnonzero(weights > 0)
+        ranks = self._learn_levels(rows_of(y, checked, kept), checked)
+        rows = DistinctRows.of(Z[kept], ranks, weights[kept])
+        copies = np.bincount(DistinctRows.places(Z[kept], ranks, weights[kept]))
+        factors = self._class_factors(rows.y, rows.weights)
+        rows = replace(rows, weights=rows.weights * factors[rows.y])
+        seed = 0 if self.random_state is None else self.random_state
+        seed = int(check_random_state(seed).randint(2**31))
+        held = self._held(rows, copies, seed)
+        settings = self._settings(copies, bool(np.any(held)), sets, seed)
+        found = grow(rows.X, rows.y, len(self.levels_), rows.weights, held, settings, log)
+        self._keep(found)
+        self._learn_decision(lambda: self._by_batches(self.trees_.proba, Z[kept]))
+        return self
+
+    def predict_latent(self, X: Any) -> np.ndarray:
+        """Sum of the trees, which the thresholds cut.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows to predict.
+
+        Returns
+        -------
+        scores : ndarray of shape (n,)
+            On the scale of ``thresholds_``.
+        """
+        check_is_fitted(self)
+        return self._by_batches(self.trees_.location.score, self._numbers(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _level_proba(self, X: Any) -> np.ndarray:
+        return self._by_batches(self.trees_.proba, self._numbers(X))
+
+    def _by_batches(self, function: Any, Z: np.ndarray) -> np.ndarray:
+        batches = gen_batches(len(Z), _BATCH)
+        found = thread_map(self.n_jobs)(lambda batch: function(Z[batch]), batches)
+        return np.concatenate(list(found))
+
+    def _check_parameters(self) -> None:
+        check_choices(self, scale=_FLAGS, nonparallel=_FLAGS)
+        check_positive(self, "learning_rate")
+        check_whole(self, n_estimators=1, patience=1)
+        if self.num_leaves is not None:
+            check_whole(self, num_leaves=2)
+        if self.min_child_samples is not None:
+            check_whole(self, min_child_samples=1)
+        if not (isinstance(self.reg_lambda, Real) and 0 <= float(self.reg_lambda) < np.inf):
+            raise ValueError(f"reg_lambda={self.reg_lambda!r} must be a number, zero or more.")
+        for name in ("subsample", "colsample_bytree"):
+            value = getattr(self, name)
+            if not (isinstance(value, Real) and 0 < float(value) <= 1):
+                raise ValueError(f"{name}={value!r} must be above 0 and at most 1.")
+        share = self.validation_fraction
+        if share is not None and not (isinstance(share, Real) and 0 < float(share) < 1):
+            raise ValueError(
+                f"validation_fraction={share!r} must lie between 0 and 1, or be None."
+            )
+        if self.scale is True and self.monotone is not None:
+            raise ValueError(
+                "scale=True cannot keep `monotone`: a noise that depends on a column moves the "
+                "outer levels both ways. Set scale to 'auto' or False, or leave monotone out."
+            )
+        self._check_decision()
+
+    def _held(self, rows: DistinctRows, copies: np.ndarray, seed: int) -> np.ndarray:
+        """Share of each row's weight to choose by; every level keeps rows to learn from."""
+        if self.validation_fraction is None:
+            return np.zeros(len(rows))
+        together = np.sum(copies[copies > 1]) > _COPIES * copies.sum()
+        copies = np.ones_like(copies) if together else copies
+        units = np.repeat(np.arange(len(rows)), copies)
+        each = rows.take(units)
+        if not together:
+            each = replace(each, groups=np.arange(len(units)))
+        held = held_out(each, float(self.validation_fraction), np.random.default_rng(seed))
+        # A level may occur only in copies of rows that lead another level.
+        lost = ~np.isin(each.y, np.delete(each.y, held))
+        held = held[~np.isin(each.groups[held], each.groups[lost])]
+        return np.bincount(units[held], minlength=len(rows)) / copies
+
+    def _settings(
+        self, copies: np.ndarray, judged: bool, sets: tuple[int, ...], seed: int
+    ) -> Settings:
+        """Parameters of LightGBM, and what is tried at this number of rows."""
+        n = int(copies.sum())
+        few_leaves, least = (15 if n < 1000 else 31), min(20, max(1, len(copies) // 10))
+        parameters = {
+            "learning_rate": float(self.learning_rate),
+            "num_leaves": int(self.num_leaves or few_leaves),
+            "min_data_in_leaf": int(self.min_child_samples or least),
+            "lambda_l2": float(self.reg_lambda),
+            "bagging_fraction": float(self.subsample),
+            "bagging_freq": int(self.subsample < 1),
+            "feature_fraction": float(self.colsample_bytree),
+            "seed": seed,
+            "num_threads": effective_n_jobs(self.n_jobs),
+            "deterministic": True,  # with the next: the same trees by any number of threads
+            "force_row_wise": True,
+            "feature_pre_filter": False,  # with the next: LightGBM refuses a table without
+            "min_data_in_bin": 1,  # a column that it keeps
+            "verbosity": -1,
+        }
+        signs = self._signs(sets)
+        if any(signs):
+            parameters["monotone_constraints"] = signs
+        rounds = int(self.n_estimators)
+        if self.validation_fraction is not None and not judged:
+            rounds = min(rounds, _UNJUDGED)
+        return Settings(
+            rounds, int(self.patience),
+            _wanted(self.scale, judged and n >= _ENOUGH_FOR_SCALE and not any(signs)),
+            _wanted(self.nonparallel, judged and n >= _ENOUGH_FOR_POOL),
+            sets, parameters,
+        )  # fmt: skip
+
+    def _keep(self, found: Any) -> None:
+        """Assign what was learnt."""
+        trees = found.trees
+        edges = np.concatenate([[-np.inf], trees.thresholds, [np.inf]])
+        ranks = np.arange(len(self.levels_) - 1)
+        self.thresholds_ = edges[np.searchsorted(trees.seen, ranks, side="right")]
+        self.n_estimators_, self.validation_score_ = found.rounds, found.history
+        self.scale_, self.pool_weight_ = trees.log_scale is not None, trees.share
+        self.floor_, self.trees_ = trees.floor, trees
+        self.feature_importances_ = found.gains / (found.gains.sum() or 1.0)
+
+    # ---------------------------------------------------------------- columns
+
+    def _learn_columns(self, X: Any) -> tuple[np.ndarray, tuple[int, ...]]:
+        """The rows as numbers, and the columns whose categories are split into sets."""
+        frame, asked = _frame(X), self.categorical
+        typed = {} if frame is None or asked is None else _typed(frame)
+        automatic = asked is None or (isinstance(asked, str) and asked == "auto")
+        if automatic and not typed:
+            Z = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+            self.column_categories_: list[Any] = [None] * self.n_features_in_
+            return Z, ()
+        X = X if frame is not None else _objects(X)
+        validate_data(self, X, skip_check_array=True)
+        sets = [j for j, order in typed.items() if order is None]
+        if not automatic:
+            sets = [
+                self._place(column, "categorical") for column in _as_list(asked, "categorical")
+            ]
+        self.column_categories_ = [None] * self.n_features_in_
+        for j in {*sets, *typed}:
+            order = None if j in sets else typed[j]
+            self.column_categories_[j] = _labels(X, frame, j) if order is None else order
+        return self._numbers(X), tuple(sorted(set(sets)))
+
+    def _numbers(self, X: Any) -> np.ndarray:
+        """The rows as numbers, categories by their places and unknown ones as missing."""
+        if all(labels is None for labels in self.column_categories_):
+            return validate_data(
+                self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
+            )
+        frame = _frame(X)
+        X = X if frame is not None else _objects(X)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        columns = []
+        for j, labels in enumerate(self.column_categories_):
+            values = X[:, j] if frame is None else frame[frame.columns[j]].to_numpy()
+            columns.append(
+                np.asarray(values, dtype=np.float64) if labels is None
+                else _codes(values, labels)
+            )  # fmt: skip
+        return check_array(np.column_stack(columns), ensure_all_finite="allow-nan")
+
+    def _place(self, column: Any, parameter: str) -> int:
+        """Number of a column, given by number or name."""
+        names = getattr(self, "feature_names_in_", None)
+        whole = isinstance(column, Integral) and not isinstance(column, bool)
+        if whole and 0 <= int(column) < self.n_features_in_:
+            return int(column)
+        if isinstance(column, str) and names is not None and column in names:
+            return int(np.flatnonzero(names == column)[0])
+        known = f"columns 0 to {self.n_features_in_ - 1}" if names is None else names.tolist()
+        raise ValueError(
+            f"{parameter} names {column!r}, which is not a column of X; there are {known}."
+        )
+
+    def _signs(self, sets: Sequence[int]) -> list[int]:
+        """Sign of each column's effect, 0 for any."""
+        signs, given = [0] * self.n_features_in_, self.monotone
+        if given is None:
+            return signs
+        if isinstance(given, dict):
+            pairs = [(self._place(column, "monotone"), sign) for column, sign in given.items()]
+        else:
+            pairs = list(enumerate(_as_list(given, "monotone")))
+            if len(pairs) != len(signs):
+                raise ValueError(
+                    f"monotone lists {len(pairs)} signs, but X has {len(signs)} columns; list "
+                    "one for each, or pass a dict of those you constrain."
+                )
+        for j, sign in pairs:
+            if isinstance(sign, bool) or sign not in (-1, 0, 1):
+                raise ValueError(f"monotone holds {sign!r}; a sign is -1, 0 or 1.")
+            if sign and j in sets:
+                raise ValueError(
+                    f"monotone constrains column {j}, whose categories have no order; leave it "
+                    "out, or make it an ordered category."
+                )
+            signs[j] = int(sign)
+        return signs
+
+
+def _require_lightgbm() -> None:
+    try:
+        import lightgbm  # noqa: F401
+    except ModuleNotFoundError as missing:
+        raise ModuleNotFoundError(
+            "OrdinalTrees needs LightGBM, which is not installed; run: "
+            "pip install 'ordinality[trees]'.",
+            name=missing.name,
+        ) from missing
+
+
+def _wanted(flag: Any, enough: bool) -> bool | None:
+    """A refinement's flag: None if held-out rows decide."""
+    if isinstance(flag, str):
+        return None if enough else False
+    return bool(flag)
+
+
+def _frame(X: Any) -> Any:
+    """A data frame as narwhals sees it; None for anything else."""
+    import narwhals as nw
+
+    found = nw.from_native(X, eager_only=True, pass_through=True)
+    return found if isinstance(found, nw.DataFrame) else None
+
+
+def _typed(frame: Any) -> dict[int, np.ndarray | None]:
+    """Columns of categories, with their order where they have one."""
+    import narwhals as nw
+
+    found: dict[int, np.ndarray | None] = {}
+    for j, dtype in enumerate(frame.schema.values()):
+        if isinstance(dtype, nw.Enum):
+            found[j] = _levels.as_labels(list(dtype.categories), f"column {j}")
+        elif isinstance(dtype, nw.Categorical):
+            found[j] = None
+    return found
+
+
+def _objects(X: Any) -> np.ndarray:
+    """A table that is no frame, its values as they are."""
+    dtype = None if isinstance(X, np.ndarray) else object
+    return check_array(X, dtype=dtype, ensure_all_finite=False)
+
+
+def _labels(X: Any, frame: Any, j: int) -> np.ndarray:
+    """Categories that a column holds, sorted."""
+    if frame is not None:
+        values = frame[frame.columns[j]].drop_nulls().to_list()
+    else:
+        values = [value for value in X[:, j].tolist() if value is not None]
+    values = [value for value in values if value == value]
+    return np.unique(_levels.as_labels(values, f"column {j}")) if values else np.empty(0)
+
+
+def _codes(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Place of each value among the labels; missing if it is none of them."""
+    places = {label: float(code) for code, label in enumerate(labels.tolist())}
+    return np.array([places.get(value, np.nan) for value in values.tolist()])
+
+
+def _as_list(given: Any, parameter: str) -> list[Any]:
+    """Entries of a list, a tuple or an array."""
+    if not isinstance(given, (list, tuple, np.ndarray)):
+        raise ValueError(f"{parameter}={given!r} is not understood; pass a list.")
+    return list(given)

@@ -1,0 +1,258 @@
+"""Gradient-boosted trees: missing values, categories, constraints, and what is chosen."""
+
+import builtins
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from ordinality import OrdinalTrees, levels, metrics
+
+
+def drawn(n=600, seed=0, K=4):
+    """Rows whose level rises with the first column and with the square of the second."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    score = 1.5 * X[:, 0] + X[:, 1] ** 2
+    y = np.digitize(score + 0.5 * rng.logistic(size=n), np.linspace(-1, 3, K - 1))
+    return X, y, score
+
+
+@pytest.fixture(scope="module")
+def data():
+    return drawn()
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    X, y, _ = data
+    return OrdinalTrees().fit(X, y)
+
+
+def log_score(model, X, y):
+    return metrics.log_score(y, model.predict_level_proba(X), levels=model.levels_)
+
+
+def test_the_score_orders_new_rows_and_the_thresholds_cut_it(model):
+    X, y, score = drawn(seed=1)
+    latent = model.predict_latent(X)
+    assert metrics.spearman(score.argsort().argsort(), latent.argsort().argsort()) > 0.93
+    cut = levels.rank_from_scores(latent, model.thresholds_)
+    assert np.mean(np.abs(cut - y)) < 0.5  # the second level everywhere: 0.82
+    # Frequencies alone give 1.34, the probabilities that the levels were drawn by 0.73.
+    assert log_score(model, X, y) < 0.92
+
+
+def test_held_out_rows_choose_the_rounds(model):
+    best = int(np.argmax(model.validation_score_)) + 1
+    assert model.n_estimators_ == best
+    assert len(model.validation_score_) == best + 50
+
+
+def test_without_held_out_rows_all_rounds_are_kept(data):
+    X, y, _ = data
+    model = OrdinalTrees(7, validation_fraction=None).fit(X, y)
+    assert model.n_estimators_ == 7
+    assert len(model.validation_score_) == 0
+    assert not model.scale_
+    assert model.pool_weight_ == 1.0
+
+
+def test_the_same_seed_gives_the_same_trees_with_any_number_of_threads(data):
+    X, y, _ = data
+    options = {"subsample": 0.7, "colsample_bytree": 0.7, "scale": True, "nonparallel": True}
+    one, two = (OrdinalTrees(n_jobs=jobs, **options).fit(X, y) for jobs in (1, 2))
+    np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
+    other = OrdinalTrees(random_state=1, **options).fit(X, y)
+    assert np.any(other.predict_proba(X) != one.predict_proba(X))
+
+
+def test_a_weight_of_two_is_the_row_twice_where_many_rows_are(data):
+    X, y, _ = data
+    weight = np.where(np.arange(len(y)) % 3 == 0, 2, 1)
+    weighted = OrdinalTrees(30).fit(X, y, sample_weight=weight)
+    repeated = OrdinalTrees(30).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_array_equal(weighted.predict_proba(X), repeated.predict_proba(X))
+
+
+# ------------------------------------------------------------------------------ refinements
+
+
+def test_a_noise_that_depends_on_the_row_is_found():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(3000, 2))
+    y = np.digitize(
+        2 * X[:, 0] + np.exp(1.5 * X[:, 1]) * 0.5 * rng.logistic(size=3000), [-1, 0, 1]
+    )
+    train, test = slice(0, 2000), slice(2000, None)
+    plain = OrdinalTrees(scale=False, nonparallel=False).fit(X[train], y[train])
+    scaled = OrdinalTrees(nonparallel=False).fit(X[train], y[train])
+    assert scaled.scale_
+    assert log_score(scaled, X[test], y[test]) < log_score(plain, X[test], y[test]) - 0.01
+
+
+def test_effects_that_differ_between_thresholds_are_pooled():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(3000, 2))
+    low = X[:, 0] + 0.2 * rng.logistic(size=3000) > 0  # decided by one column,
+    high = X[:, 1] + 0.2 * rng.logistic(size=3000) > 0  # and by the other
+    y = low * (1 + 1 * high)
+    train, test = slice(0, 2000), slice(2000, None)
+    plain = OrdinalTrees(nonparallel=False).fit(X[train], y[train])
+    pooled = OrdinalTrees(nonparallel=True).fit(X[train], y[train])
+    assert pooled.pool_weight_ < 0.5
+    assert log_score(pooled, X[test], y[test]) < log_score(plain, X[test], y[test]) - 0.01
+
+
+def test_small_data_are_spared_the_refinements(model):
+    assert not model.scale_
+    assert model.pool_weight_ == 1.0
+    assert model.trees_.above == ()
+
+
+# ------------------------------------------------------------------------------ columns
+
+
+def test_missing_values_are_learnt_from():
+    X, y, _ = drawn()
+    X = X.copy()
+    X[y == 3, 2] = np.nan  # what is missing tells the level
+    model = OrdinalTrees().fit(X, y)
+    assert np.all(model.predict(X[y == 3]) == 3)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_of_categories_are_split_into_sets(library):
+    frames = pytest.importorskip(library)
+    rng = np.random.default_rng(0)
+    colour = np.array(["red", "blue", "green", "pink"])[rng.integers(0, 4, 800)]
+    y = np.digitize(np.isin(colour, ["red", "pink"]) + 0.3 * rng.normal(size=800), [0.3, 0.7])
+    kind = "category" if library == "pandas" else frames.Categorical
+    table = frames.DataFrame({"x": rng.normal(size=800), "colour": colour})
+    cast = table.astype if library == "pandas" else table.cast
+    table = cast({"colour": kind})
+    model = OrdinalTrees().fit(table, y)
+    assert model.column_categories_[0] is None
+    assert model.column_categories_[1].tolist() == ["blue", "green", "pink", "red"]
+    assert np.any(model.trees_.location.n_words > 0)
+    assert model.feature_importances_[1] > 0.8
+    codes = np.column_stack([table["x"], np.unique(colour, return_inverse=True)[1]])
+    same = OrdinalTrees(categorical=[1]).fit(codes, y)
+    np.testing.assert_array_equal(model.predict_proba(table), same.predict_proba(codes))
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(table[["colour", "x"]])
+
+
+def test_a_category_that_was_not_seen_is_missing():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    colour = np.array(["red", "blue"])[rng.integers(0, 2, 300)]
+    table = pd.DataFrame({"colour": pd.Categorical(colour)})
+    model = OrdinalTrees().fit(table, (colour == "red") + rng.integers(0, 2, 300))
+    new = pd.DataFrame({"colour": ["violet", None]})
+    unseen, missing = model.predict_proba(new)
+    np.testing.assert_array_equal(unseen, missing)
+
+
+def test_ordered_categories_are_split_in_their_order_unless_listed():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    names = ["small", "medium", "large"]
+    code = rng.integers(0, 3, 400)
+    table = pd.DataFrame({"size": pd.Categorical.from_codes(code, names, ordered=True)})
+    y = np.digitize(code + 0.5 * rng.normal(size=400), [0.5, 1.5])
+    ordered = OrdinalTrees(monotone={"size": 1}).fit(table, y)
+    assert not np.any(ordered.trees_.location.n_words)
+    assert np.all(
+        np.diff(ordered.predict_latent(table.iloc[[np.argmax(code == k) for k in range(3)]]))
+        > 0
+    )
+    listed = OrdinalTrees(categorical=["size"]).fit(table, y)
+    assert np.any(listed.trees_.location.n_words)
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+@pytest.mark.parametrize("nonparallel", [False, True])
+def test_a_constrained_effect_goes_one_way_at_every_threshold(sign, nonparallel):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(500, 2))
+    y = np.digitize(
+        sign * np.sin(6 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=500), [-1, 0, 1]
+    )
+    model = OrdinalTrees(monotone=[sign, 0], nonparallel=nonparallel).fit(X, y)
+    grid = np.column_stack([np.linspace(-1, 1, 201), np.zeros(201)])
+    above = 1 - model.predict_level_proba(grid, cumulative=True)
+    assert np.all(sign * np.diff(above, axis=0) >= -1e-12)
+    assert not model.scale_
+    free = OrdinalTrees(nonparallel=nonparallel).fit(X, y).predict_latent(grid)
+    assert np.any(sign * np.diff(free) < 0)
+
+
+# ------------------------------------------------------------------------------ edges
+
+
+def test_a_level_without_rows_keeps_its_place_and_a_small_probability(data):
+    X, y, _ = data
+    y = y[y != 2], X[y != 2]
+    model = OrdinalTrees(20, levels=range(-1, 5)).fit(y[1], y[0])
+    proba = model.predict_level_proba(X)
+    assert np.all(proba > 0)
+    assert np.all(proba[:, [0, 3, 5]] < 1e-4)
+    assert model.thresholds_[0] == -np.inf
+    assert model.thresholds_[-1] == np.inf
+    assert model.thresholds_[2] == model.thresholds_[3]
+
+
+@pytest.mark.parametrize("value", [0.0, np.nan])
+def test_rows_that_are_all_alike_give_the_frequencies(value):
+    y = np.repeat([0, 1, 2], [10, 20, 30])
+    model = OrdinalTrees().fit(np.full((60, 2), value), y)
+    np.testing.assert_allclose(
+        model.predict_proba(np.zeros((1, 2)))[0], [1 / 6, 1 / 3, 1 / 2], rtol=1e-4
+    )
+
+
+def test_few_rows_are_no_error():
+    model = OrdinalTrees().fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+    assert model.n_estimators_ <= 100
+    assert np.all(np.isfinite(model.predict_proba([[0.5]])))
+
+
+def test_without_lightgbm_fit_says_what_to_install_and_a_model_still_predicts(
+    data, model, monkeypatch
+):
+    X, y, _ = data
+    known = builtins.__import__
+
+    def refuse(name, *args, **kwargs):
+        if name.partition(".")[0] == "lightgbm":
+            raise ModuleNotFoundError("No module named 'lightgbm'", name="lightgbm")
+        return known(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'ordinality\[trees\]'"):
+        clone(model).fit(X, y)
+    assert np.all(np.isfinite(model.predict_proba(X)))
+
+
+def test_models_are_copied_searched_and_put_into_pipelines(data, model):
+    X, y, _ = data
+    copied = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copied.predict_proba(X), model.predict_proba(X))
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), OrdinalTrees(30)),
+        {"ordinaltrees__num_leaves": [3, 15]}, scoring=metrics.scorer("rps"), cv=2,
+    )  # fmt: skip
+    assert search.fit(X, y).best_score_ > -0.35  # frequencies alone: 0.54
+
+
+def test_a_repeated_table_is_not_learnt_by_heart(data, model):
+    X, y, _ = data
+    twice = OrdinalTrees().fit(np.vstack([X, X]), np.append(y, y))
+    weighted = OrdinalTrees().fit(X, y, sample_weight=np.full(len(y), 2))
+    np.testing.assert_array_equal(twice.predict_proba(X), weighted.predict_proba(X))
+    assert twice.n_estimators_ < 2 * model.n_estimators_
