@@ -92,7 +92,9 @@ def measured(name: str, splits: int, coverage: float, python: str | None) -> str
         sizes.append(np.mean(ends[:, 1] - ends[:, 0] + 1))
         k = int(np.ceil((n + 1) * coverage - 1e-9))
         # At least Beta-binomial, given so many calibration rows; ties only add.
-        within.append(held.sum() >= betabinom.ppf(0.001, n_test, k, n + 1 - k))
+        enough = k <= n  # otherwise every set is all levels
+        least = betabinom.ppf(0.001, n_test, k, n + 1 - k) if enough else n_test
+        within.append(held.sum() >= least)
         if python is not None:
             theirs.append(peer(python, parts, coverage))
     cells = [name, f"{y.max() + 1}", f"{n}", f"{hits / (splits * n_test):.3f}"]
