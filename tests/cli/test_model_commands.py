@@ -8,6 +8,7 @@ import pytest
 
 from ordinality import persist
 from ordinality.estimators import OrdinalGP
+from ordinality.estimators.base_ordinal import decided, kappa_rule
 
 
 @pytest.fixture
@@ -26,6 +27,16 @@ def test_predictions_are_csv_on_stdout(run, model, trial):
     np.testing.assert_allclose(chances.sum(axis=1), 1.0)
     levels = np.array(["low", "mid", "high"])
     assert table["predicted effect"].to_list() == levels[chances.argmax(axis=1)].tolist()
+
+
+@pytest.mark.parametrize("rule", ["mode", "median", "mean", "quadratic-kappa"])
+def test_predictions_follow_the_rule_that_was_asked_for(run, model, trial, rule):
+    result = run("predict", model, trial, "--proba", "--decision", rule)
+    table = polars.read_csv(result.stdout.encode())
+    chances = table.select(table.columns[1:]).to_numpy()
+    ranks = decided(chances, rule.replace("-", "_"), kappa_rule(chances))
+    wanted = np.array(["low", "mid", "high"])[ranks]
+    assert table["predicted effect"].to_list() == wanted.tolist()
 
 
 def test_predictions_are_written_in_the_format_of_the_suffix(run, model, trial, tmp_path):

@@ -31,7 +31,7 @@ from .fitting import (
 from .ordinal_gp import OrdinalGP
 from .threads import thread_map
 
-__all__ = ["OrdinalConformal"]
+__all__ = ["OrdinalConformal", "growth_scores", "pooled_levels"]
 
 _FEW = 1000  # rows below which "auto" is the cross-conformal method
 _ROUNDING = 1e-9  # relative: a sum of a million weights loses 1e6 eps = 2e-10

@@ -32,7 +32,7 @@ from .threads import thread_map
 __all__ = ["OrdinalTrees"]
 
 _FLAGS = ("auto", True, False)
-_ENOUGH_FOR_SCALE, _ENOUGH_FOR_POOL = 1000, 3000  # rows, for "auto"
+_ENOUGH_FOR_SCALE, _ENOUGH_FOR_POOL = 1000, 3000  # distinct rows, for "auto"
 _UNJUDGED = 100  # rounds at most, where there are too few rows to hold any out
 # Copies of a row may be on both sides, as new rows may equal old ones. If more than this share
 # of the rows have a copy, they look like a resampled or repeated table: copies then stay
@@ -234,7 +234,7 @@ class OrdinalTrees(OrdinalClassifier):
         seed = 0 if self.random_state is None else self.random_state
         seed = int(check_random_state(seed).randint(2**31))
         held = self._held(rows, copies, seed)
-        settings = self._settings(copies, bool(np.any(held)), sets, seed)
+        settings = self._settings(len(rows), bool(np.any(held)), sets, seed)
         found = grow(rows.X, rows.y, len(self.levels_), rows.weights, held, settings, log)
         self._keep(found)
         self._learn_decision(lambda: self._by_batches(self.trees_.proba, Z[kept]))
@@ -311,12 +311,9 @@ class OrdinalTrees(OrdinalClassifier):
         held = held[~np.isin(each.groups[held], each.groups[lost])]
         return np.bincount(units[held], minlength=len(rows)) / copies
 
-    def _settings(
-        self, copies: np.ndarray, judged: bool, sets: tuple[int, ...], seed: int
-    ) -> Settings:
+    def _settings(self, n: int, judged: bool, sets: tuple[int, ...], seed: int) -> Settings:
         """Parameters of LightGBM, and what is tried at this number of rows."""
-        n = int(copies.sum())
-        few_leaves, least = (15 if n < 1000 else 31), min(20, max(1, len(copies) // 10))
+        few_leaves, least = (15 if n < 1000 else 31), min(20, max(1, n // 10))
         parameters = {
             "learning_rate": float(self.learning_rate),
             "num_leaves": int(self.num_leaves or few_leaves),
