@@ -119,7 +119,7 @@ def test_a_study_fits_a_model_that_needs_a_link_once_for_each_fold_and_once_more
     entry = model(name)
     quick = entry._replace(build=lambda **given: entry.build(n_estimators=3, **given))
     monkeypatch.setitem(MODELS, name, quick)
-    found = study_of(problem, name, n_splits=4)
+    found = study_of(problem, name, n_splits=4, budget=1e-3)  # nothing for refits
     assert len(fits) == 5  # and not 4 * 6 + 6
     # What is kept is the ordinary estimator, with its link.
     assert found.model.calibration_folds == OrdinalBoost().calibration_folds

@@ -44,6 +44,8 @@ DRAWS = 200  # of a posterior: a standard error is then right to 5 %
 # probabilities, 1e-5 for draws of a function, whose covariance is known to half of the digits.
 _SMALL = {"delta": 1e-4, "posterior": 0.01, "bootstrap": 0.01, None: 1e-4}
 
+_OF_REFITS = 0.9  # share of the work, where there are any
+
 Progress = Callable[[str, float], Any]
 
 
@@ -362,10 +364,13 @@ def effects(
     roots: list[Any] = [None] * len(plans)
     if source == "bootstrap":
         refits = Refits(model, X, y, sample_weight, n_refits, seed, refits_path)
-        roots = refits.roots([(plan.table, plan.size) for plan in plans], progress)
-    found = []
+        roots = refits.roots(
+            [(plan.table, plan.size) for plan in plans],
+            lambda what, share: progress(what, _OF_REFITS * share),
+        )
+    found, begun = [], _OF_REFITS if source == "bootstrap" else 0.0
     for k, plan in enumerate(plans):
-        progress(plan.column, k / len(plans))
+        progress(plan.column, begun + (1.0 - begun) * k / len(plans))
         proba = averaged(level_proba(model, plan.table)[None], plan.size)[0]
         root = roots[k] if source in (None, "bootstrap") else _root(model, plan, source, seed)
         found.append(plan.effect(proba, root))

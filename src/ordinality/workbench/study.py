@@ -415,7 +415,7 @@ def study_of(
         skipped=(*stopped, *skipped),
         choice=choice,
         pipeline=pipeline,
-        effects=_effects(problem, pipeline, selected, budget, seed, progress),
+        effects=_effects(problem, pipeline, selected, budget, seed, progress, (1 + whole) / 2),
         warnings=tuple(dict.fromkeys((*warned, *selected.warnings, *_of_the_limit(stopped)))),
         n_folds=len(splits),
         seed=seed,
@@ -521,17 +521,23 @@ def _effects(
     budget: float | None,
     seed: int,
     progress: Callable[[str, float], Any],
+    begun: float,
 ) -> Effects:
-    """Effects of the most important columns, with refits if the model is cheap enough."""
+    """Effects of the most important columns, with refits if the model is cheap enough.
+
+    ``begun`` is the share of all work that is done before.
+    """
     count = REFITS
     if budget is not None:
-        fold = MODELS[selected.name].cost.of_fold(problem.size())
-        count = min(count, int(REFIT_SHARE * budget / fold))
+        one = MODELS[selected.name].cost.of_fold(problem.size())
+        if needs_link(pipeline[-1]):  # folds share a link, a refit learns one of its own
+            one *= 1 + pipeline[-1].calibration_folds
+        count = min(count, int(REFIT_SHARE * budget / one))
     y = problem.y if count >= FEWEST_REFITS else None
     return effects(
         pipeline, problem.frame, _most_important(selected, problem), y=y,
         sample_weight=problem.weights, n_refits=count, max_rows=EFFECT_ROWS, seed=seed,
-        progress=lambda what, share: progress(f"effects, {what}", 1.0),
+        progress=lambda what, share: progress(f"effects, {what}", begun + (1 - begun) * share),
     )  # fmt: skip
 
 
