@@ -30,7 +30,7 @@ from ordinality.inspect import Effect, Effects, effects
 
 from .assess import Assessment, Choice, against_baselines, assess, choose
 from .linear_model import (
-    Terms,
+    LinearTerms,
     coefficients,
     linear_model,
     name_terms,
@@ -331,7 +331,7 @@ def study_of(
     seed: int = 0,
     jobs: int = 1,
     client: Any = None,
-    terms: Terms | None = None,
+    terms: LinearTerms | None = None,
     progress: Callable[[str, float], Any] = lambda what, share: None,
 ) -> Study:
     """Fit, assess and explain an ordinal model of a problem.
@@ -359,7 +359,7 @@ def study_of(
     client : distributed.Client, optional
         A Dask cluster that takes the folds in place of processes, and the rows of a scanned
         folder. Its workers must see the files.
-    terms : Terms, optional
+    terms : LinearTerms, optional
         Link, nominal, scale and random effects of the model ``"linear"``.
     progress : callable, optional
         Called as ``progress(what, share)`` before every step, with text such as
