@@ -730,7 +730,11 @@ class OrdinalRegression(OrdinalClassifier):
             with separation, or with random effects.
         """
         covariance = self.covariance_
-        if self._random is not None or covariance is None or not np.all(np.isfinite(covariance)):
+        if (
+            self._random is not None
+            or covariance is None
+            or not np.all(np.isfinite(covariance))
+        ):
             return None
         parts = [part[:, ~np.isnan(coef)] if np.any(np.isnan(coef)) else part
                  for part, coef in zip(self._checked(X), self._coefficients(), strict=True)]  # fmt: skip

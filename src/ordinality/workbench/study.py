@@ -520,11 +520,14 @@ def _effects(
         fold = MODELS[selected.name].cost.of_fold(problem.size())
         count = min(count, int(REFIT_SHARE * budget / fold))
     y = problem.y if count >= FEWEST_REFITS else None
-    return effects(
-        pipeline, problem.frame, _most_important(selected, problem), y=y,
-        sample_weight=problem.weights, n_refits=count, max_rows=EFFECT_ROWS, seed=seed,
-        progress=lambda what, share: progress(f"effects, {what}", 1.0),
-    )  # fmt: skip
+    with warnings.catch_warnings():
+        # A sample of the rows may lack what all of them determine; the spread shows it.
+        warnings.simplefilter("ignore")
+        return effects(
+            pipeline, problem.frame, _most_important(selected, problem), y=y,
+            sample_weight=problem.weights, n_refits=count, max_rows=EFFECT_ROWS, seed=seed,
+            progress=lambda what, share: progress(f"effects, {what}", 1.0),
+        )  # fmt: skip
 
 
 def _most_important(selected: Assessment, problem: Problem) -> list[str]:
