@@ -172,8 +172,8 @@ def _check_terms(model: str, parts: dict[str, Any]) -> None:
     given = next((name for name, value in parts.items() if value is not None), None)
     if given is not None and model != "linear":
         raise ValueError(
-            f"--{given} describes a linear model, but the model is {model}; add --model linear, "
-            f"or leave out --{given}."
+            f"--{given} describes a linear model, but the model is {model}; add --model "
+            f"linear, or leave out --{given}."
         )
 
 

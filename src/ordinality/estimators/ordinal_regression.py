@@ -445,8 +445,8 @@ class OrdinalRegression(OrdinalClassifier):
         check_sizes(read)
         if not hasattr(found.maximum.evaluation, "information"):
             raise ValueError(
-                f"random effects take at most {MANY_COLUMNS} columns beside them, but there are "
-                f"{len(self.coef_)}; use fewer."
+                f"random effects take at most {MANY_COLUMNS} columns beside them, but there "
+                f"are {len(self.coef_)}; use fewer."
             )
         nodes = self.quadrature
         if nodes == "auto":

@@ -157,7 +157,7 @@ COSTS = {
     "laplace": Cost(0.073, 2.6e-8, 2, 1, 0.51, Cost(1.3, 4.6e-5, 1, 1, 0)),
     "plsor": Cost(0.062, 1.9e-7, 2, 0.71, 0.056, Cost(7.5, 4.2e-5, 1, 1, 0)),
     "boost": Cost(0.12, 1.9e-5, 1, 1, 0),
-    "trees": Cost(0.085, 5.2e-6, 1, 1, 0.13),
+    "trees": Cost(0.025, 4.5e-5, 1.1, 0.54, 0.23),
     "rankboost": Cost(0.13, 1.3e-5, 1, 1, 0.29),
     "svm": Cost(0.054, 4.5e-9, 2, 1, 0),
     "svm-search": Cost(0.2, 7e-6, 2, 1, 0),  # measured for 40 and 100 rows only
