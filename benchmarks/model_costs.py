@@ -42,7 +42,7 @@ SIZES = (
     *((250, 12, K) for K in (2, 8)),
 )
 # Models whose cost is linear in the rows, if there are many of them.
-LINEAR = ("boost", "trees", "rankboost", "frequencies", "rounded-linear")
+LINEAR = ("linear", "boost", "trees", "rankboost", "frequencies", "rounded-linear")
 
 
 def table(n: int, d: int, K: int) -> polars.DataFrame:

@@ -1,6 +1,7 @@
 """Laws of marginal effects and adjusted predictions, and of their standard errors."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -10,7 +11,7 @@ from scipy.special import ndtri
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ordinality.estimators import OrdinalBoost, OrdinalGP
+from ordinality.estimators import OrdinalBoost, OrdinalGP, OrdinalRegression
 from ordinality.inspect import Effect, effects
 from ordinality.inspect.model_inputs import level_proba
 
@@ -161,3 +162,29 @@ def test_effects_print_as_a_table(process, rows):
 def test_wrong_questions_are_refused(stumps, rows, wrong, message):
     with pytest.raises(ValueError, match=message):
         effects(stumps, rows[0], **wrong)
+
+
+def test_delta_method_agrees_with_the_reference_of_average_marginal_effects(data_dir):
+    # tests/linear-vectors.json, case wesdr-robust: R's derivatives and delta method.
+    cases = json.loads((Path(__file__).parents[1] / "linear-vectors.json").read_text())["cases"]
+    known = next(case for case in cases if case["id"] == "wesdr-robust")["expected"]
+    known = known["average_marginal_effects"]
+    names = ["age", "diab", "gh", "dbp", "sex"]
+    frame = polars.read_csv(data_dir / "ordinal" / "wesdr_retinopathy.csv")
+    X = frame.select(names).cast(polars.Float64).to_numpy()
+    model = OrdinalRegression().fit(X, frame["target"].to_numpy())
+    found = effects(model, X, range(4), step="slope", max_rows=None)  # sex is a step there
+    assert found.source == "delta"
+    for one in found:
+        at = int(one.column.removeprefix("feature ")) - 1
+        np.testing.assert_allclose(one.change, known["effect"][at], atol=1e-8)
+        np.testing.assert_allclose(one.change_se, known["standard_error"][at], rtol=1e-6)
+
+
+def test_a_penalised_regression_has_no_delta_method():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = np.digitize(X[:, 0] + rng.normal(size=60), [-0.5, 0.5])
+    model = OrdinalRegression(penalty="l2").fit(X, y)
+    assert model.average_proba_root(X, 2) is None
+    assert effects(model, X, y=y, n_refits=3).source == "bootstrap"

@@ -104,7 +104,7 @@ def test_the_probabilities_of_a_fold_do_not_depend_on_the_labels_of_that_fold(pr
         assert np.any(other.proba != as_is.proba)  # those of other folds do
 
 
-@pytest.mark.parametrize("name", ["boost", "trees"])
+@pytest.mark.parametrize("name", ["boost", "rankboost"])
 def test_a_study_fits_a_model_that_needs_a_link_once_for_each_fold_and_once_more(
     problem, name, monkeypatch
 ):

@@ -75,7 +75,7 @@ def test_the_page_contains_the_summary(page, found):
     for words in ("Task", "Data", "Scores", "Figures", "Columns", "Usage"):
         assert words in page.text
     assert "ordinality predict trial.skops" in page.text
-    assert "linear (Gaussian process with a linear kernel) was requested." in page.text
+    assert "linear (cumulative link model (proportional odds)) was requested." in page.text
 
 
 def test_every_figure_is_in_the_page_with_unique_identifiers(page, found):

@@ -179,12 +179,12 @@ def _check_terms(model: str, parts: dict[str, Any]) -> None:
 
 def _terms(parts: dict[str, Any]) -> Any:
     """The parts as the workbench takes them."""
-    from ordinality.workbench.linear_model import Terms
+    from ordinality.workbench.linear_model import LinearTerms
 
     found = {name: value for name, value in parts.items() if value is not None}
     if "random" in found:
         found["random"] = tuple(tuple(term.split("/")) for term in found["random"])
-    return Terms(**found)
+    return LinearTerms(**found)
 
 
 def _of_sample(found: Study) -> Iterator[str]:

@@ -24,10 +24,10 @@ from .structures import threshold_structure
 __all__ = [
     "TestResult",
     "UnitParameters",
-    "average_marginal_effects",
     "brant_test",
     "intervals_of_probabilities",
     "likelihood_ratio",
+    "mean_slopes",
     "null_log_likelihood",
     "profile_interval",
     "residual_bounds",
@@ -317,59 +317,19 @@ def intervals_of_probabilities(
     return P, se, lower, upper
 
 
-def average_marginal_effects(
-    model: UnitParameters,
-    covariance: np.ndarray,
-    X: np.ndarray,
-    N: np.ndarray,
-    Z: np.ndarray,
-    weights: np.ndarray,
-    j: int,
-    *,
-    step: bool,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mean change of each probability with location column j, and its standard error, (K,).
-
-    A `step` is the change from 0 to 1; otherwise the derivative is averaged.
-    """
-    share = weights / weights.sum()
-    if step:
-        ends = []
-        for value in (1.0, 0.0):
-            at = X.copy()
-            at[:, j] = value
-            P, dP = model.slopes(at, N, Z)
-            ends.append((share @ P, np.tensordot(share, dP, 1)))
-        effect, slope = (one - other for one, other in zip(*ends, strict=True))
-    else:
-        effect, slope = _mean_slope(model, X, N, Z, share, j)
-    return effect, np.sqrt(np.einsum("kp,pq,kq->k", slope, covariance, slope))
-
-
-def _mean_slope(
-    model: UnitParameters,
-    X: np.ndarray,
-    N: np.ndarray,
-    Z: np.ndarray,
-    share: np.ndarray,
-    j: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mean of dP/dx_j = -beta_j (f(T_k) - f(T_k-1)) / s, and its derivatives."""
-    T, s, M = model.cuts(X, N, Z)
-    m = T.shape[1]
-    f, t = model.link.pdf(T), model.A.size
-    beta_j = model.beta[j]
-    # d f(T)/s = f/s (g dT - z dzeta), with dT = (J m / s, -x / s, -T z)
-    g = f / s[:, None] * model.link.dlog_pdf(T) * share[:, None]
-    in_thresholds = np.einsum("nk,nj,ka->kja", g / s[:, None], M, model.J).reshape(m, -1)
-    in_location = -(g / s[:, None]).T @ X
-    in_scale = -(g * T + f / s[:, None] * share[:, None]).T @ Z
-    mean = share @ (f / s[:, None])
-    slope = -beta_j * np.hstack([in_thresholds, in_location, in_scale])
-    slope[:, t + j] -= mean
-    effect = np.diff(np.concatenate([[0.0], -beta_j * mean, [0.0]]))
-    none = np.zeros((1, slope.shape[1]))
-    return effect, np.diff(np.vstack([none, slope, none]), axis=0)
+def mean_slopes(
+    model: UnitParameters, X: Any, N: np.ndarray, Z: np.ndarray, size: int
+) -> np.ndarray:
+    """Derivatives of the mean probabilities of equal blocks of rows, (size, K, parameters)."""
+    n, K = X.shape[0], len(model.J) + 1
+    parameters = model.A.size + len(model.beta) + len(model.zeta)
+    step, m = max(1, _BLOCK // (K * max(parameters, 1))), n // size
+    total = np.zeros((size, K, parameters))
+    for block in range(size):
+        for a in range(block * m, (block + 1) * m, step):
+            at = slice(a, min(a + step, (block + 1) * m))
+            total[block] += model.slopes(X[at], N[at], Z[at])[1].sum(axis=0)
+    return total / m
 
 
 def residual_bounds(fit: Regression) -> tuple[np.ndarray, np.ndarray]:

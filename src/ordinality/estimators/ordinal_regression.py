@@ -712,6 +712,38 @@ class OrdinalRegression(OrdinalClassifier):
             return ProbabilityIntervals(*spread)
         return ProbabilityIntervals(lower, upper, P, se)
 
+    def average_proba_root(self, X: Any, size: int) -> np.ndarray | None:
+        """Root of the covariance of average probabilities, by the delta method.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (size * m, d)
+            Rows, in blocks of equal length.
+        size : int
+            Number of blocks.
+
+        Returns
+        -------
+        ndarray of shape (parameters, size, K) or None
+            Squares sum over the first axis to the variances of the average over each block,
+            also after a linear map. None where estimates have no covariance: after a penalty,
+            with separation, or with random effects.
+        """
+        covariance = self.covariance_
+        if (
+            self._random is not None
+            or covariance is None
+            or not np.all(np.isfinite(covariance))
+        ):
+            return None
+        parts = [part[:, ~np.isnan(coef)] if np.any(np.isnan(coef)) else part
+                 for part, coef in zip(self._checked(X), self._coefficients(), strict=True)]  # fmt: skip
+        slopes = inference.mean_slopes(self._linear(), *parts, size)
+        root = np.tensordot(np.linalg.cholesky(covariance), slopes, (0, 2))
+        whole = np.zeros((*root.shape[:2], len(self.levels_)))
+        whole[..., self._observed if root.shape[2] < whole.shape[2] else slice(None)] = root
+        return whole
+
     def _coefficients(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One number for each location, nominal and scale column: NaN if it was left out."""
         nominal = self.nominal_coef_

@@ -76,7 +76,7 @@ class _Table:
         )
         notes = "".join(f"<p>Note: {html.escape(note)}</p>" for note in self.notes)
         return (
-            f"<div><b>{html.escape(self.title)}</b><p>{facts}</p>"
+            f"<div><strong>{html.escape(self.title)}</strong><p>{facts}</p>"
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}</div>"
         )
 

@@ -463,7 +463,9 @@ def _source(model: Any, y: Any) -> str | None:
     """Where standard errors come from."""
     own = final(model)
     if hasattr(own, "average_proba_root"):
-        return "delta"
+        known = own.covariance_ is not None and np.all(np.isfinite(own.covariance_))
+        if known and own.random is None:
+            return "delta"
     if hasattr(own, "sample_level_proba") and own.kernel_.inputs != "gram":
         return "posterior"
     return None if y is None else "bootstrap"

@@ -442,6 +442,9 @@ def _sample(fitted: Any) -> Any:
         return _frame(fitted)
     if hasattr(fitted, "categories_"):
         return np.array([[cells[0] for cells in fitted.categories_]] * 2, dtype=object)
+    filled = getattr(fitted, "statistics_", None)
+    if isinstance(filled, np.ndarray) and filled.dtype.kind == "O":
+        return np.array([filled] * 2)  # text for text
     rows = np.linspace(-0.5, 0.5, fitted.n_features_in_)
     rows = np.stack([rows, rows[::-1]])
     effects: Any = getattr(fitted, "_random", None)

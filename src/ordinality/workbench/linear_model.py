@@ -23,7 +23,7 @@ from .models import MODELS, Model
 from .problem import Problem, build_pipeline
 
 __all__ = [
-    "Terms",
+    "LinearTerms",
     "coefficients",
     "fold_warnings",
     "linear_model",
@@ -44,7 +44,7 @@ DOUBTFUL = (
 )
 
 
-class Terms(NamedTuple):
+class LinearTerms(NamedTuple):
     """What a linear model contains, by columns of the table."""
 
     link: str = "logit"
@@ -58,9 +58,9 @@ class Terms(NamedTuple):
         return [term[0] for term in self.random]
 
 
-def linear_model(problem: Problem, terms: Terms | None = None) -> Model:
+def linear_model(problem: Problem, terms: LinearTerms | None = None) -> Model:
     """The linear model of these rows, with a weak ridge if they do not determine it."""
-    terms = Terms() if terms is None else terms
+    terms = LinearTerms() if terms is None else terms
     _check(problem, terms)
     plain = _model(problem, terms, {})
     if terms.random or not _needs_penalty(problem, plain):
@@ -70,7 +70,7 @@ def linear_model(problem: Problem, terms: Terms | None = None) -> Model:
     )
 
 
-def _model(problem: Problem, terms: Terms, penalty: dict[str, Any]) -> Model:
+def _model(problem: Problem, terms: LinearTerms, penalty: dict[str, Any]) -> Model:
     """The entry of the catalogue, with terms of this table."""
     encode = partial(regression_encoder, groups=terms.groups)
     of_matrix = sources(encode(problem.encoder).fit(problem.frame, problem.y))
@@ -92,7 +92,7 @@ def _model(problem: Problem, terms: Terms, penalty: dict[str, Any]) -> Model:
     return MODELS["linear"]._replace(build=build, encode=encode)
 
 
-def _check(problem: Problem, terms: Terms) -> None:
+def _check(problem: Problem, terms: LinearTerms) -> None:
     """Refuse columns that the table does not have, or that cannot play their part."""
     roles = {"nominal": terms.nominal, "scale": terms.scale}
     roles["random"] = tuple(name for term in terms.random for name in term)

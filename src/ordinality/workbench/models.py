@@ -152,12 +152,12 @@ class Cost(NamedTuple):
 # others for 3000 to 60,000 rows with importance on all, up to four times too much.
 COSTS = {
     "gp": Cost(0.074, 4.8e-8, 2, 1, 0.25, Cost(4.3, 6.5e-5, 1, 0.2, 0)),
-    "linear": Cost(0.057, 2.7e-8, 2, 0.93, 0.82, Cost(0.35, 1.2e-6, 1, 1, 0)),
+    "linear": Cost(0.015, 5.9e-7, 1, 1, 0.65),
     "ard": Cost(0.078, 5.2e-8, 2, 0.84, 0.77, Cost(3.2, 5e-5, 1, 1, 0)),
     "laplace": Cost(0.073, 2.6e-8, 2, 1, 0.51, Cost(1.3, 4.6e-5, 1, 1, 0)),
     "plsor": Cost(0.062, 1.9e-7, 2, 0.71, 0.056, Cost(7.5, 4.2e-5, 1, 1, 0)),
     "boost": Cost(0.12, 1.9e-5, 1, 1, 0),
-    "trees": Cost(0.085, 5.2e-6, 1, 1, 0.13),
+    "trees": Cost(0.025, 4.5e-5, 1.1, 0.54, 0.23),
     "rankboost": Cost(0.13, 1.3e-5, 1, 1, 0.29),
     "svm": Cost(0.054, 4.5e-9, 2, 1, 0),
     "svm-search": Cost(0.2, 7e-6, 2, 1, 0),  # measured for 40 and 100 rows only

@@ -31,7 +31,7 @@ from ordinality.inspect import Effect, Effects, effects
 from .assess import Assessment, Choice, against_baselines, assess, choose
 from .labelled import ScannedRows, load_rows
 from .linear_model import (
-    Terms,
+    LinearTerms,
     coefficients,
     linear_model,
     name_terms,
@@ -331,7 +331,7 @@ def study_of(
     seed: int = 0,
     jobs: int = 1,
     client: Any = None,
-    terms: Terms | None = None,
+    terms: LinearTerms | None = None,
     progress: Callable[[str, float], Any] = lambda what, share: None,
 ) -> Study:
     """Fit, assess and explain an ordinal model of a problem.
@@ -359,7 +359,7 @@ def study_of(
     client : distributed.Client, optional
         A Dask cluster that takes the folds in place of processes, and the rows of a scanned
         folder. Its workers must see the files.
-    terms : Terms, optional
+    terms : LinearTerms, optional
         Link, nominal, scale and random effects of the model ``"linear"``.
     progress : callable, optional
         Called as ``progress(what, share)`` before every step, with text such as
@@ -534,11 +534,16 @@ def _effects(
             one *= 1 + pipeline[-1].calibration_folds
         count = min(count, int(REFIT_SHARE * budget / one))
     y = problem.y if count >= FEWEST_REFITS else None
-    return effects(
-        pipeline, problem.frame, _most_important(selected, problem), y=y,
-        sample_weight=problem.weights, n_refits=count, max_rows=EFFECT_ROWS, seed=seed,
-        progress=lambda what, share: progress(f"effects, {what}", begun + (1 - begun) * share),
-    )  # fmt: skip
+    with warnings.catch_warnings():
+        # A sample of the rows may lack what all of them determine; the spread shows it.
+        warnings.simplefilter("ignore")
+        return effects(
+            pipeline, problem.frame, _most_important(selected, problem), y=y,
+            sample_weight=problem.weights, n_refits=count, max_rows=EFFECT_ROWS, seed=seed,
+            progress=lambda what, share: progress(
+                f"effects, {what}", begun + (1 - begun) * share
+            ),
+        )  # fmt: skip
 
 
 def _most_important(selected: Assessment, problem: Problem) -> list[str]:

@@ -1,0 +1,94 @@
+"""The linear model of a table: its columns, its terms, its penalty, its coefficients."""
+
+import numpy as np
+import polars
+import pytest
+
+from ordinality import persist
+from ordinality.datasets import embedded_path
+from ordinality.estimators import OrdinalRegression
+from ordinality.workbench import problem_of, study_of
+from ordinality.workbench.linear_model import LinearTerms, linear_model, odds_sentence
+
+WINE = ["temp", "contact", "judge", "rating"]
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return problem_of(polars.read_csv(embedded_path("wine")).select(WINE), "rating")
+
+
+@pytest.fixture(scope="module")
+def found(wine):
+    return study_of(wine, "linear", n_splits=3)
+
+
+def test_coefficients_are_those_of_a_regression_on_indicators(found, wine):
+    frame = wine.frame
+    judges = [(frame["judge"] == f"j{k}").to_numpy() for k in range(2, 10)]
+    warm, yes = (frame["temp"] == "warm").to_numpy(), (frame["contact"] == "yes").to_numpy()
+    plain = OrdinalRegression().fit(np.column_stack([warm, yes, *judges]).astype(float), wine.y)
+    np.testing.assert_allclose(found.model.parameters_, plain.parameters_, rtol=1e-8)
+    assert found.coefficients.names[4:7] == ("temp = warm", "contact = yes", "judge = j2")
+
+
+def test_the_summary_has_coefficients_criteria_and_tests(found):
+    summary = found.summary()
+    row = summary["coefficients"][4]
+    keys = {"name", "estimate", "se", "z", "p", "lower", "upper", "odds_ratio"}
+    assert set(row) == keys
+    assert row["odds_ratio"] == pytest.approx(np.exp(row["estimate"]))
+    assert summary["aic"] == pytest.approx(-2 * summary["log_likelihood"] + 2 * 14)
+    assert set(summary["proportional_odds"]) == {"temp", "contact", "judge"}
+
+
+def test_groups_are_passed_to_the_model_and_survive_a_file(wine, tmp_path):
+    terms = LinearTerms(nominal=("contact",), random=(("judge",),))
+    found = study_of(wine, "linear", n_splits=3, terms=terms)
+    assert found.model.random_effects_["judge"].groups.tolist() == [
+        f"j{k}" for k in range(1, 10)
+    ]
+    found.save(tmp_path / "wine.skops")
+    loaded = persist.load(tmp_path / "wine.skops")
+    np.testing.assert_array_equal(
+        loaded.predict_proba(wine.frame), found.pipeline.predict_proba(wine.frame)
+    )
+
+
+def test_separation_is_met_by_a_weak_ridge_that_is_named():
+    frame = polars.DataFrame({"x": np.arange(30.0), "y": np.arange(30) // 10})
+    problem = problem_of(frame, "y")
+    entry = linear_model(problem)
+    assert entry.description.endswith("weak ridge penalty")
+    found = study_of(problem, "linear", n_splits=3)
+    assert np.all(np.isfinite(found.choice.selected.proba))
+    assert found.model.covariance_ is None
+    assert found.proportional_odds == {}
+
+
+@pytest.mark.parametrize(
+    ("terms", "message"),
+    [
+        (LinearTerms(nominal=("colour",)), "name 'colour', which is not a feature"),
+        (LinearTerms(scale=("temp",), random=(("judge",),)), "cannot be combined"),
+        (LinearTerms(nominal=("judge",), random=(("judge",),)), "judge groups rows"),
+    ],
+)
+def test_impossible_terms_are_refused_in_a_sentence(wine, terms, message):
+    with pytest.raises(ValueError, match=message):
+        linear_model(wine, terms)
+
+
+def test_tests_are_put_into_words():
+    assert "p = 0.3 or more (b)" in odds_sentence({"a": 0.4, "b": 0.3})[0]
+    assert "a (p = 0.01), of 2 tested" in odds_sentence({"a": 0.01, "b": 0.3})[0]
+
+
+def test_the_rule_of_decision_is_used_and_stored(wine):
+    from dataclasses import replace
+
+    found = study_of(replace(wine, decision="median"), "linear", n_splits=3)
+    assert found.model.decision == "median"
+    ranks = np.argmax(np.cumsum(found.choice.selected.proba, axis=1) >= 0.5, axis=1)
+    expected = np.mean(np.abs(ranks + 1 - wine.y))
+    assert found.choice.selected.scores["mean absolute error"] == pytest.approx(expected)
