@@ -736,8 +736,10 @@ class OrdinalRegression(OrdinalClassifier):
             or not np.all(np.isfinite(covariance))
         ):
             return None
-        parts = [part[:, ~np.isnan(coef)] if np.any(np.isnan(coef)) else part
-                 for part, coef in zip(self._checked(X), self._coefficients(), strict=True)]  # fmt: skip
+        parts = [
+            part[:, ~np.isnan(coef)] if np.any(np.isnan(coef)) else part
+            for part, coef in zip(self._checked(X), self._coefficients(), strict=True)
+        ]
         slopes = inference.mean_slopes(self._linear(), *parts, size)
         root = np.tensordot(np.linalg.cholesky(covariance), slopes, (0, 2))
         whole = np.zeros((*root.shape[:2], len(self.levels_)))
