@@ -325,7 +325,7 @@ def study_of(
     problem: Problem,
     name: str = "auto",
     *,
-    budget: float | None = 60.0,
+    budget: float | None = 120.0,
     max_seconds: float | None = None,
     n_splits: int | None = None,
     seed: int = 0,
@@ -342,7 +342,7 @@ def study_of(
         The rows. Of more than 20,000, models are assessed on a random sample of as many.
     name : str, default="auto"
         A name of `MODELS`, or ``"auto"``.
-    budget : float or None, default=60
+    budget : float or None, default=120
         Processor seconds for the automatic choice, as estimated from the size of the table:
         which models are tried does not depend on the machine. None for no limit. Models of
         more than 20,000 rows that cannot read them in blocks are fitted to as many as are
