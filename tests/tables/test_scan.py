@@ -202,6 +202,7 @@ def test_a_wrong_line_is_counted_from_the_first(name, row, says, tmp_path, small
         ("a.parquet.gz", gzip.compress(b"PAR1"), "is compressed as a whole; unpack it"),
         ("a.parquet", b"x,y\n1,2\n", "does not begin as Parquet files do"),
     ],
+    ids=["empty", "UTF-16", "cut off", "packed Parquet", "no Parquet"],
 )
 def test_a_file_that_cannot_be_scanned_is_refused(name, content, says, tmp_path, small_blocks):
     path = tmp_path / name

@@ -693,11 +693,10 @@ class OrdinalRegression(OrdinalClassifier):
             columns in the order of ``levels_``: the delta method on the logit scale.
         """
         _check_level(level)
-        checked = self._checked(X)
+        check_is_fitted(self)
         self._refuse_random("intervals of probabilities")
         covariance = self._covariance()
-        parts = [part[:, ~np.isnan(coef)] if np.any(np.isnan(coef)) else part
-                 for part, coef in zip(checked, self._coefficients(), strict=True)]  # fmt: skip
+        parts = self._estimated(X)
         if not np.all(np.isfinite(covariance)):
             raise ValueError(
                 "some coefficients have no finite estimate, so probabilities have no standard "
@@ -736,11 +735,7 @@ class OrdinalRegression(OrdinalClassifier):
             or not np.all(np.isfinite(covariance))
         ):
             return None
-        parts = [
-            part[:, ~np.isnan(coef)] if np.any(np.isnan(coef)) else part
-            for part, coef in zip(self._checked(X), self._coefficients(), strict=True)
-        ]
-        slopes = inference.mean_slopes(self._linear(), *parts, size)
+        slopes = inference.mean_slopes(self._linear(), *self._estimated(X), size)
         root = np.tensordot(np.linalg.cholesky(covariance), slopes, (0, 2))
         whole = np.zeros((*root.shape[:2], len(self.levels_)))
         whole[..., self._observed if root.shape[2] < whole.shape[2] else slice(None)] = root
@@ -773,6 +768,14 @@ class OrdinalRegression(OrdinalClassifier):
         return self._parts(
             validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         )
+
+    def _estimated(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+        """The columns of `_checked` that were not left out."""
+        location, nominal, scale = (
+            part[:, ~np.isnan(coef)] if np.any(np.isnan(coef)) else part
+            for part, coef in zip(self._checked(X), self._coefficients(), strict=True)
+        )
+        return location, nominal, scale
 
     def _refuse_random(self, what: str) -> None:
         if self._random is not None:
