@@ -69,12 +69,11 @@ def fitted(run, folder, tmp_path, large):
 
 
 def test_a_folder_is_compared_on_a_sample_and_fitted_to_all_rows(fitted, frame):
-    out, found = fitted
+    _, found = fitted
     assert "1,485 rows have a label; models are compared on a random sample of" in found.stderr
     said = json.loads(found.stdout)
     assert said["rows"] == said["fitted_rows"] == sum(said["counts"]) == 1485
     assert 395 <= said["compared_rows"] <= 430
-    assert load(out)[-1].fit_.path[-1][0] == 1485
     counts = frame["y"].value_counts().rows()
     assert dict(zip(["low", "mid", "high"], said["counts"], strict=True)) == {
         name: count for name, count in counts if name is not None
@@ -182,7 +181,7 @@ def test_folds_on_a_cluster_give_the_same_answer(run, wine, scheduler):
 def test_a_folder_is_fitted_where_its_files_are(run, folder, scheduler, large, tmp_path):
     out = tmp_path / "model.skops"
     found = run(
-        "fit", folder, *FIT, "--model", "linear", "--cluster", scheduler, "--out", out, "--json"
+        "fit", folder, *FIT, "--model", "gp", "--cluster", scheduler, "--out", out, "--json"
     )
     assert found.exit_code == 0, found.stderr
     assert json.loads(found.stdout)["fitted_rows"] == 1485

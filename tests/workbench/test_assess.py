@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ordinality import OrdinalBoost, OrdinalSVM, metrics
+from ordinality.estimators.ordinal_boost import ThresholdedEnsemble
 from ordinality.workbench import (
     BASELINES,
     MODELS,
@@ -109,13 +110,13 @@ def test_a_study_fits_a_model_that_needs_a_link_once_for_each_fold_and_once_more
     problem, name, monkeypatch
 ):
     fits = []
-    boost = OrdinalBoost._boost
+    boost = ThresholdedEnsemble._boost
 
     def counted(self, *args, **more):
         fits.append(1)
         return boost(self, *args, **more)
 
-    monkeypatch.setattr(OrdinalBoost, "_boost", counted)
+    monkeypatch.setattr(ThresholdedEnsemble, "_boost", counted)
     entry = model(name)
     quick = entry._replace(build=lambda **given: entry.build(n_estimators=3, **given))
     monkeypatch.setitem(MODELS, name, quick)

@@ -160,11 +160,6 @@ def check_input(path: str, *, folder: bool = False) -> None:
         return
     if os.path.isdir(path) and not folder:
         raise ValueError(f"{path} is a folder; name a file in it.")
-    if os.path.isdir(path) and not any(where.rglob("*.parquet")):
-        raise ValueError(
-            f"{path} is a folder without a Parquet file; name one of its files, or a folder of "
-            "Parquet files."
-        )
     if not os.path.exists(path):  # also false for names that no file can have
         home = where.parent
         beside = {p.name.lower(): p.name for p in home.iterdir()} if home.is_dir() else {}

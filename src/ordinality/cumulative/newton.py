@@ -86,7 +86,8 @@ def maximise(
             "columns of enormous size."
         )
     penalty = np.zeros(len(vector)) if ridge is None else ridge
-    weight = float(rows.weights.mean())
+    total = float(rows.weights.sum())  # not their mean: copies of a row weigh as much as one
+    least = min(total, 1.0)  # less than one row in all: a gain is measured by what there is
     decrement, converged, singular, n_iter = np.inf, False, False, 0
     while n_iter < max_iter and not converged:
         n_iter += 1
@@ -95,16 +96,16 @@ def maximise(
             information = now.information + np.diag(penalty)
             step, singular = _newton_step(information, slope, constraint)
         else:
-            accuracy = min(0.1, (decrement / weight) ** 0.25)
+            accuracy = min(0.1, (decrement / least) ** 0.25)
             step = _cg_step(rows, now, penalty, slope, accuracy)
         decrement = float(slope @ step)
         found = _line_search(evaluate, penalty, vector, now, step, decrement)
         if found is None:
             # No gain is left above rounding; a slope that is left says that something is wrong.
-            converged = decrement < max(tol, 1e-6) * weight
+            converged = decrement < max(tol, 1e-6) * least + 1e-10 * total
             break
         vector, now = found
-        converged = decrement < tol * weight
+        converged = decrement < tol * least
         if tell is not None:
             tell(n_iter, now.value, decrement)
     return Maximum(vector, now, n_iter, decrement, converged, singular)

@@ -81,6 +81,7 @@ class Learner:
     verbose: int
     fit_: Fit[Any]
     predictor_: Any
+    unexplained_: float
     _kept: np.ndarray
 
     def _prior(self, problem: Any) -> Any:
@@ -275,6 +276,11 @@ class Learner:
             self._warn_of_engine(self.inference, self.tol)
         elif not self.fit_.converged:
             self._warn_of_search("the evidence")
+
+    def _warn_of_points(self) -> None:
+        """Warn where inducing points leave much of the prior variance."""
+        if self.unexplained_ > MUCH:
+            warn_unexplained(self.unexplained_, len(self.fit_.problem.support), stacklevel=5)
 
     def _inputs(self) -> str:
         """What the kernel takes; `fit` refuses a wrong kernel."""

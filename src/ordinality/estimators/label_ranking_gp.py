@@ -28,14 +28,12 @@ from ..kernels.base import Kernel
 from ..kernels.foreign import translate
 from ..kernels.stationary import Gaussian
 from .base_gp import (
-    MUCH,
     POINTS,
     SEARCHED,
     Learner,
     inducing_points,
     n_distinct,
     sample_size,
-    warn_unexplained,
 )
 from .fitting import (
     Scaling,
@@ -258,6 +256,7 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
             coarse_to_fine = side > _LARGE and objective.kernel.inputs != "gram"
             self._keep(self._learn(objective, coarse_to_fine))
         self._warn_unless_converged()
+        self._warn_of_points()
         return self
 
     def scores(self, X: Any) -> np.ndarray:
@@ -469,11 +468,6 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         self.log_evidence_ = a.log_evidence
         self.converged_ = bool(fit.converged and a.converged)
         self.n_iter_ = fit.n_evaluations
-
-    def _warn_unless_converged(self) -> None:
-        super()._warn_unless_converged()
-        if self.unexplained_ > MUCH:
-            warn_unexplained(self.unexplained_, len(self.fit_.problem.support), stacklevel=5)
 
     def _cross(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Kernel inputs, and their prior covariances with what was learnt from."""

@@ -32,13 +32,11 @@ from ..kernels.items import PerItem
 from ..kernels.stationary import Gaussian
 from ..levels import Order
 from .base_gp import (
-    MUCH,
     POINTS,
     Learner,
     inducing_points,
     is_rectangular,
     n_distinct,
-    warn_unexplained,
 )
 from .fitting import (
     FitLog,
@@ -801,11 +799,6 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         )  # fmt: skip
         best = replace(fit.best, approximation=done)
         self._keep(replace(fit, problem=problem.without_rows(), best=best))
-
-    def _warn_of_points(self) -> None:
-        """Warn where the points leave much of the smooth part."""
-        if self.unexplained_ > MUCH:
-            warn_unexplained(self.unexplained_, len(self.fit_.problem.support), stacklevel=5)
 
     def _observations(self, answers: Answers) -> dict[str, Any]:
         """Answers as fields of an objective."""

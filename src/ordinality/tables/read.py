@@ -111,7 +111,7 @@ def read(path: str | Path) -> Table:
     ...     read(path).names
     ('dose', 'effect')
     """
-    if os.path.isdir(path):  # false for names that no file can have
+    if os.path.isdir(path) or str(path) == "":  # false for names that no file can have
         from .scan import scan
 
         return scan(path).whole()

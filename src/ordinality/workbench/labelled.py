@@ -69,6 +69,8 @@ class ScannedRows:
         """Encoded features, labels and weights of random rows, at most as memory takes."""
         extra = [name for name in (self.target, self.weights) if name is not None]
         columns = [*dict.fromkeys([*encoder.feature_names_in_, *extra])]
+        # Of all rows, some of which have no label.
+        count = int(np.ceil(count * self.scan.rows / max(len(self), 1)))
         count = min(count, IN_MEMORY // (8 * len(columns)))
         drawn = self.scan.sample(count, seed, columns, self.target)
         return _encoded_rows(encoder, self.order.levels, drawn, *extra) or ()

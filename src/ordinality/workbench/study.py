@@ -104,7 +104,7 @@ class Study:
     >>> frame = polars.DataFrame({"dose": dose, "effect": np.digitize(dose, [1.5, 2.8])})
     >>> found = study(frame, "effect", model="linear")
     >>> print(found.sentences[-1])
-    In cross-validation it predicts the correct level for 95% of the rows, and is off by two
+    In cross-validation it predicts the correct level for 98% of the rows, and is off by two
     levels or more for 0%.
     """
 
