@@ -146,7 +146,7 @@ def test_the_choice_does_not_depend_on_the_speed_of_the_machine(problem, few, sl
 
 
 def test_the_time_limit_is_reported(problem, few, slow):
-    slow(1000.0)
+    slow(2000.0)
     found = study_of(problem, n_splits=2)
     # The one with the lowest estimated cost is assessed nevertheless.
     assert [one.name for one in found.assessments] == ["linear"]

@@ -160,6 +160,14 @@ def check_input(path: str, *, folder: bool = False) -> None:
         return
     if os.path.isdir(path) and not folder:
         raise ValueError(f"{path} is a folder; name a file in it.")
+    if os.path.isdir(path) and not any(where.rglob("*.parquet")):
+        first = next((p for p in sorted(where.rglob("*")) if p.is_file()), None)
+        if first is None:
+            raise ValueError(f"{path} is an empty folder; name a file, or a folder of Parquet.")
+        raise ValueError(
+            f"{path} is a folder without a Parquet file; name one of its files, such as "
+            f"{first.relative_to(where)}."
+        )
     if not os.path.exists(path):  # also false for names that no file can have
         home = where.parent
         beside = {p.name.lower(): p.name for p in home.iterdir()} if home.is_dir() else {}
