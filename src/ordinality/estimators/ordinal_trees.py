@@ -46,7 +46,7 @@ class OrdinalTrees(OrdinalClassifier):
 
     Trees are summed to a score that ordered thresholds cut into levels. Missing values need no
     imputation and categorical columns no encoding; effects can be constrained to rise or fall;
-    millions of rows are no obstacle. Held-out rows choose the number of trees, and whether
+    it takes millions of rows. Held-out rows choose the number of trees, and whether
     rows get a noise of their own and effects that differ between thresholds; what was chosen
     is then learnt from all rows. Needs the extra ``trees``.
 
