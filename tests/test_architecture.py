@@ -146,6 +146,19 @@ def test_nothing_private_is_imported_from_anyone():
     assert not wrong
 
 
+def test_the_papers_are_reproduced_with_what_users_have():
+    # No module below the estimators; of their rooms only what is public to users.
+    wrong = []
+    for path in (SRC / "experiments" / "papers").glob("*.py"):
+        for module, name in imports(path):
+            used = f"{module}.{name}" if module == "ordinality" else module
+            room = used.removeprefix("ordinality.").partition(".")[0]
+            below = FLOOR.get(room, FLOOR["cli"]) < FLOOR["estimators"]
+            if below and used not in ("ordinality.kernels", "ordinality.metrics"):
+                wrong.append(f"{name_of(path)} imports {used}")
+    assert not wrong
+
+
 # ---------------------------------------------------------------- modules
 
 

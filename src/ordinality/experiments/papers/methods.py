@@ -157,27 +157,20 @@ def _best_point(
 
 
 def boosted(
-    split: Split,
-    seed: int,
-    algorithm: Any,
-    learner: str,
-    rounds: int = ROUNDS,
-    updates: int = 200,
+    split: Split, seed: int, algorithm: str, learner: str, rounds: int = ROUNDS
 ) -> Errors:
     """A thresholded ensemble: errors after the last round, and on the way there."""
-    # Not `OrdinalBoost`: it sorts and weighs equal rows first, which draws other perceptrons.
-    from ordinality.boosting.ensemble import boost, rank_boost
-    from ordinality.boosting.perceptron import Perceptron, Sigmoid
+    from ordinality.estimators import OrdinalBoost, RankBoost
 
-    trainer = Perceptron(updates) if learner == "perceptron" else Sigmoid(4.0, updates)
-    options: dict[str, Any] = {"rounds": rounds, "rng": np.random.default_rng([1, seed])}
-    n_levels = int(max(split.y.max(), split.y_test.max())) + 1
-    if algorithm == "rank":
-        fitted = rank_boost(split.X, split.y, n_levels, trainer, **options)
-    else:
-        fitted = boost(split.X, split.y, n_levels, trainer, margins=algorithm, **options)
-    train = _by_round(fitted, split.X, split.y)
-    test = _by_round(fitted, split.X_test, split.y_test)
+    levels = range(int(max(split.y.max(), split.y_test.max())) + 1)
+    given: dict[str, Any] = {
+        "learner": learner, "n_estimators": rounds, "standardize": False,
+        "calibration_folds": None, "levels": list(levels), "random_state": seed,
+    }  # fmt: skip
+    model = RankBoost(**given) if algorithm == "rank" else OrdinalBoost(algorithm, **given)
+    model.fit(split.X, split.y)
+    train = _by_round(model, split.X, split.y)
+    test = _by_round(model, split.X_test, split.y_test)
     return {
         "zero_one": test[0][-1],
         "mae": test[1][-1],
@@ -188,15 +181,12 @@ def boosted(
     }
 
 
-def _by_round(fitted: Any, X: NDArray[Any], y: NDArray[Any]) -> tuple[list[float], list[float]]:
+def _by_round(model: Any, X: NDArray[Any], y: NDArray[Any]) -> tuple[list[float], list[float]]:
     """Both errors at the checkpoints and after the last round."""
-    from ordinality.levels import rank_from_scores
-
     wrong, far = [], []
-    last = len(fitted.thresholds) - 1
-    for t, scores in enumerate(fitted.staged_scores(X), start=1):
-        if t in CHECKPOINTS or t == last:
-            errors = _errors(rank_from_scores(scores, fitted.thresholds[t]), y)
+    for t, predicted in enumerate(model.staged_predict(X), start=1):
+        if t in CHECKPOINTS or t == model.n_estimators_:
+            errors = _errors(predicted, y)
             wrong.append(round(errors["zero_one"], 6))
             far.append(round(errors["mae"], 6))
     return wrong, far
