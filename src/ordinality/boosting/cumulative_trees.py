@@ -117,12 +117,13 @@ def grow(
         )
         return Growth(trees, 0, np.zeros(X.shape[1]), _NONE)
     plan = _planned(rows, held, frequencies[seen], settings, log)
-    model = _Cumulative(rows.binned(), settings, plan.slowness)
+    binned = rows.binned()  # of all boosters in turn: each sets its labels
+    model = _Cumulative(binned, settings, plan.slowness)
     for _ in range(plan.rounds):
         model.advance()
     above = []
     for k, rounds in enumerate(plan.event_rounds):
-        event = _Event(rows.binned(), settings, k)
+        event = _Event(binned, settings, k)
         for _ in range(rounds):
             event.advance()
         above += forests_of(event.booster)

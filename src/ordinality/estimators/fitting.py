@@ -147,15 +147,18 @@ class DistinctRows:
     weights: np.ndarray  # (n,), above zero
     groups: np.ndarray  # (n,), 0, 1, ...: rows that agree in all features share a number
     first: np.ndarray  # (n,), where the first copy of each was among the rows given
+    copies: np.ndarray  # (n,), how many of the rows given became each
 
     @classmethod
     def of(cls, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> DistinctRows:
         """Sort the rows and merge those that agree in features and level."""
         order, moved, new = _runs(X, y, weights)
+        starts = np.flatnonzero(new)
         total = np.bincount(np.cumsum(new) - 1, weights[order])
         groups = np.cumsum(moved)[new] - 1
-        first = np.minimum.reduceat(order, np.flatnonzero(new))
-        return cls(X[order][new], y[order][new], total, groups, first)
+        first = np.minimum.reduceat(order, starts)
+        copies = np.diff(starts, append=len(y))
+        return cls(X[order][new], y[order][new], total, groups, first, copies)
 
     @staticmethod
     def places(X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -167,7 +170,7 @@ class DistinctRows:
 
     def take(self, index: np.ndarray) -> DistinctRows:
         """Some of the rows, in the order of `index`."""
-        parts = (self.X, self.y, self.weights, self.groups, self.first)
+        parts = (self.X, self.y, self.weights, self.groups, self.first, self.copies)
         return DistinctRows(*(part[index] for part in parts))
 
     def __len__(self) -> int:

@@ -196,8 +196,9 @@ class SupportVectorClassifier(ScoredClassifier):
         if inputs == "gram":
             gram = chosen(self.kernel)(X)  # refuses a matrix that is not square or symmetric
             self._scaling = Scaling.none(d)
-            each = np.arange(len(kept))
-            return DistinctRows(gram[np.ix_(kept, kept)], ranks, weights[kept], each, each)
+            each, one = np.arange(len(kept)), np.ones(len(kept), dtype=np.int64)
+            gram = gram[np.ix_(kept, kept)]
+            return DistinctRows(gram, ranks, weights[kept], each, each, one)
         rows = DistinctRows.of(X[kept], ranks, weights[kept])
         scaled = self.standardize and inputs == "features"
         self._scaling = Scaling.of(rows.X, rows.weights) if scaled else Scaling.none(d)

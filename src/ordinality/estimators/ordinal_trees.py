@@ -228,12 +228,11 @@ class OrdinalTrees(OrdinalClassifier):
         kept = np.flatnonzero(weights > 0)
         ranks = self._learn_levels(rows_of(y, checked, kept), checked)
         rows = DistinctRows.of(Z[kept], ranks, weights[kept])
-        copies = np.bincount(DistinctRows.places(Z[kept], ranks, weights[kept]))
         factors = self._class_factors(rows.y, rows.weights)
         rows = replace(rows, weights=rows.weights * factors[rows.y])
         seed = 0 if self.random_state is None else self.random_state
         seed = int(check_random_state(seed).randint(2**31))
-        held = self._held(rows, copies, seed)
+        held = self._held(rows, seed)
         settings = self._settings(len(rows), bool(np.any(held)), sets, seed)
         found = grow(rows.X, rows.y, len(self.levels_), rows.weights, held, settings, log)
         self._keep(found)
@@ -295,10 +294,11 @@ class OrdinalTrees(OrdinalClassifier):
             )
         self._check_decision()
 
-    def _held(self, rows: DistinctRows, copies: np.ndarray, seed: int) -> np.ndarray:
+    def _held(self, rows: DistinctRows, seed: int) -> np.ndarray:
         """Share of each row's weight to choose by; every level keeps rows to learn from."""
         if self.validation_fraction is None:
             return np.zeros(len(rows))
+        copies = rows.copies
         together = np.sum(copies[copies > 1]) > _COPIES * copies.sum()
         copies = np.ones_like(copies) if together else copies
         units = np.repeat(np.arange(len(rows)), copies)
