@@ -1,6 +1,6 @@
 """Prediction sets on 20 data sets: coverage, and size beside MAPIE's scores.
 
-    python benchmarks/conformal.py [--splits 10] [--peer .../python]
+    python benchmarks/conformal.py [--splits 10] [--first 0] [--peer .../python]
 
 Needs the data folder (ORDINALITY_DATA). Each split has half of the rows to learn from (a
 multinomial logistic regression), a quarter to calibrate and a quarter to test. `--peer` names a
@@ -80,12 +80,12 @@ def peer(python: str, parts, coverage: float) -> dict:
     return json.loads(run.stdout)
 
 
-def measured(name: str, splits: int, coverage: float, python: str | None) -> str:
+def measured(name: str, numbers: range, coverage: float, python: str | None) -> str:
     """A line of the table."""
-    X, y = rows(name)
+    (X, y), splits = rows(name), len(numbers)
     hits, sizes, within, theirs = 0, [], [], []
     n = n_test = 0
-    for number in range(splits):
+    for number in numbers:
         ends, parts = fitted(X, y, number, coverage)
         held = (ends[:, 0] <= parts[3]) & (parts[3] <= ends[:, 1])
         hits, n, n_test = hits + held.sum(), len(parts[1]), len(parts[3])
@@ -108,9 +108,11 @@ def measured(name: str, splits: int, coverage: float, python: str | None) -> str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--splits", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="number of the first split")
     parser.add_argument("--peer", help="a Python that has MAPIE")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
+    numbers = range(args.first, args.first + args.splits)
     for coverage in (0.9, 0.8, 0.95):
         theirs = args.peer if coverage == 0.9 else None
         print(f"\nasked for: {coverage}\n")
@@ -118,7 +120,7 @@ def main() -> None:
         print(" lac | aps | top_k |" if theirs else "")
         print("|---|" + "--:|" * (8 if theirs else 5))
         for name in (*OWN, *CUT):
-            print(measured(name, args.splits, coverage, theirs), flush=True)
+            print(measured(name, numbers, coverage, theirs), flush=True)
 
 
 if __name__ == "__main__":
