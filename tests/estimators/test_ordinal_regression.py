@@ -56,7 +56,7 @@ HOUSING = {
 def meets(model, expected):
     """The bars of the vectors: estimates 1e-8, log-likelihood 1e-9, deviations 1e-8."""
     assert_allclose(model.parameters_, expected["estimate"], rtol=1e-8, atol=1e-8)
-    assert model.log_likelihood_ == pytest.approx(expected["log_likelihood"], abs=1e-8)
+    assert model.log_likelihood_ == pytest.approx(expected["log_likelihood"], abs=1e-9)
     if "standard_error" in expected:
         deviations = np.sqrt(np.diagonal(model.covariance_))
         assert_allclose(deviations, expected["standard_error"], rtol=1e-8)
@@ -194,10 +194,31 @@ def test_robust_covariances_and_brant_are_as_r_has_them():
         assert found.columns["Brant p"][at] == pytest.approx(p, abs=1e-8)
         assert found.columns["df"][at] == df
         assert_allclose(triple(found, name), expected["lr_nominal"][name], atol=1e-7)
+        score = [found.columns[key][at] for key in ("score", "df", "score p")]
+        assert_allclose(score, expected["score_nominal_each"][name], atol=1e-7)
     assert found.columns["Brant"][-1] == pytest.approx(expected["brant_omnibus"][0], abs=1e-7)
     assert found.columns["score"][-1] == pytest.approx(
         expected["score_nominal_all"][0], abs=1e-7
     )
+
+
+@needs_data
+def test_a_survey_has_the_linearised_covariance():
+    table = read("wesdr_retinopathy.csv")
+    X, y = table[["age", "diab", "gh", "dbp", "sex"]], table["target"]
+    expected = EXPECTED["wesdr-robust"]["survey"]
+    i = np.arange(1, len(y) + 1)
+    model = OrdinalRegression().fit(X, y, sample_weight=1 + (i % 4) / 2)
+    assert_allclose(model.parameters_, expected["estimate"], atol=1e-8)
+    assert model.log_likelihood_ == pytest.approx(expected["log_likelihood"], abs=1e-9)
+    found = model.covariance("survey", groups=i // 6, strata=i % 3)
+    assert_allclose(np.sqrt(np.diagonal(found)), expected["se_linearised"], rtol=1e-8)
+    # One stratum: scores sum to zero, and the factor alone is left of the sandwich's kin.
+    m = len(np.unique(i // 6))
+    cluster = model.covariance("cluster", groups=i // 6)
+    assert_allclose(model.covariance("survey", groups=i // 6), cluster * m / (m - 1), rtol=1e-8)
+    robust = model.covariance("robust") * len(y) / (len(y) - 1)
+    assert_allclose(model.covariance("survey"), robust, rtol=1e-8)
 
 
 WESDR = [
@@ -219,6 +240,11 @@ def test_ridge_and_elastic_net_meet_their_vectors():
         model = OrdinalRegression(penalty="elasticnet", alpha=expected["lam"]).fit(X, y)
         assert_allclose(model.parameters_, expected["estimate"], atol=1e-8)
         assert np.count_nonzero(model.coef_) == expected["nonzero"]
+        size = np.abs(model.coef_).sum() / 2 + np.square(model.coef_).sum() / 4
+        objective = -model.log_likelihood_ / len(y) + expected["lam"] * size
+        assert objective == pytest.approx(expected["objective"], abs=1e-10)
+    largest = model.regularization_path(2).alphas[0]
+    assert largest == pytest.approx(EXPECTED["wesdr-elastic-net"]["lam_max"], rel=1e-10)
 
 
 def lenses():
@@ -241,6 +267,7 @@ def test_separation_is_named_and_a_ridge_cures_it():
     assert model.log_likelihood_ == pytest.approx(expected["limit_log_likelihood"], abs=1e-6)
     finite = expected["limit_estimates_of_the_finite_part"]
     assert_allclose(model.coef_[:4], finite["beta"], atol=1e-5)
+    assert np.diff(model.thresholds_) == pytest.approx(finite["threshold_gap"], abs=1e-5)
     missing = np.isnan(np.diagonal(model.covariance_))
     assert_array_equal(missing, np.array(expected["direction_up_to_scale"]) != 0)
     low, high = model.conf_int(method="profile")[-1]
@@ -251,6 +278,58 @@ def test_separation_is_named_and_a_ridge_cures_it():
         cured = OrdinalRegression(penalty="l2", alpha=float(strength)).fit(X, y)
         assert_allclose(cured.parameters_, wanted["estimate"], atol=1e-8)
         assert cured.log_likelihood_ == pytest.approx(wanted["log_likelihood"], abs=1e-8)
+
+
+@needs_data
+def test_jeffreys_prior_gives_finite_estimates_under_separation():
+    X, y = lenses()
+    expected = EXPECTED["lenses-separation"]["jeffreys"]
+    model = OrdinalRegression(penalty="jeffreys").fit(X, y)
+    assert_allclose(model.parameters_, expected["estimate"], atol=1e-4)
+    # The objective anew: the information of a row is the sum of dP dP' / P over levels.
+    P = model.predict_level_proba(X)
+    f = LINKS["logit"].pdf(model.thresholds_ - (X @ model.coef_).to_numpy()[:, None])
+    D = np.stack([np.column_stack([np.tile(e, (len(X), 1)), -X]) for e in np.eye(2)], axis=1)
+    dP = np.diff(np.pad(f[:, :, None] * D, ((0, 0), (1, 1), (0, 0))), axis=1)
+    information = np.einsum("nkp,nkq,nk->pq", dP, dP, 1 / P)
+    objective = model.log_likelihood_ + 0.5 * np.linalg.slogdet(information)[1]
+    assert objective == pytest.approx(expected["objective"], abs=1e-8)
+    assert model.converged_
+    assert np.all(np.isfinite(model.predict_interval(X).lower))
+    assert "Jeffreys" in str(model.summary())
+
+
+@needs_data
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog", "loglog"])
+def test_the_gradient_of_jeffreys_prior_agrees_with_differences(link):
+    from ordinality.cumulative.jeffreys import _penalised
+
+    X, y, _ = wine()
+    given = {"thresholds": "equidistant"} if link == "logit" else {"nominal": "yes"}
+    model = OrdinalRegression(link, penalty="jeffreys", **given).fit(X, y)
+    rows, at = model._regression.rows, model._regression.maximum.vector
+    assert_allclose(_penalised(rows, at).gradient, 0.0, atol=1e-4)
+    at, h = at + 0.05, 1e-5  # about eps**(1/3): truncation and rounding balance
+    for j, slope in enumerate(_penalised(rows, at).gradient):
+        up, down = (_penalised(rows, at + s * h * np.eye(len(at))[j]) for s in (1, -1))
+        assert (up.value - down.value) / (2 * h) == pytest.approx(slope, abs=1e-7)
+
+
+@needs_data
+def test_an_automatic_penalty_is_none_unless_the_data_need_one():
+    X, y, _ = wine()
+    model, plain = (OrdinalRegression(penalty=p).fit(X, y) for p in ("auto", None))
+    assert model.penalty_ is None
+    assert_array_equal(model.covariance_, plain.covariance_)
+    X, y = lenses()
+    for rows, why in ((slice(None), "'tears' separates rows of level 1"),
+                      (slice(10), "10 rows hardly determine a likelihood of 7 ")):  # fmt: skip
+        model = OrdinalRegression(penalty="auto").fit(X[rows], y[rows])
+        ridge = OrdinalRegression(penalty="l2", alpha=0.16, standardize=True)
+        assert_allclose(model.parameters_, ridge.fit(X[rows], y[rows]).parameters_)
+        assert model.penalty_ == "l2"
+        assert why in model.notes_[-1]
+        assert "weak ridge" in model.notes_[-1]
 
 
 @needs_data
@@ -536,6 +615,12 @@ FIT = {
     "penalty": ({"penalty": "l1"}, {}, "penalty='l1' is not known; choose one of .*elasticnet"),
     "alpha": ({"penalty": "l2", "alpha": -1.0}, {}, "alpha=-1.0 must be a number above zero"),
     "alpha of text": ({"alpha": "big"}, {}, "alpha='big' must be a number above zero"),
+    "jeffreys with scale": (
+        {"penalty": "jeffreys", "scale": [0]}, {}, "'jeffreys' cannot be combined with scale"
+    ),
+    "random with a penalty": (
+        {"penalty": "auto", "random": 0}, {}, "cannot be combined with penalty='auto'"
+    ),
     "l1_ratio": ({"l1_ratio": 0.0}, {}, "l1_ratio=0.0 must be .* for 0 use penalty='l2'"),
     "l1_ratio above one": ({"l1_ratio": 1.5}, {}, "l1_ratio=1.5 must be a number above 0"),
     "standardize": ({"standardize": "yes"}, {}, "standardize='yes' is not known"),
@@ -579,8 +664,8 @@ def test_what_cannot_be_fitted_is_refused_in_one_sentence(data, case):
 
 
 def test_more_levels_than_can_be_modelled_are_refused():
-    X, y = np.random.default_rng(0).normal(size=(2400, 1)), np.arange(2400) // 2
-    with pytest.raises(ValueError, match="1200 levels, but at most 1000 .* join levels"):
+    X, y = np.random.default_rng(0).normal(size=(20_000, 1)), np.arange(20_000) // 2
+    with pytest.raises(ValueError, match="10000 levels, but at most 1000 .* join levels"):
         OrdinalRegression().fit(X, y)
 
 
@@ -601,6 +686,16 @@ ASKED = {
     "needless groups": (lambda m, X: m.covariance("robust", groups=[1]), "belong together"),
     "groups of wrong length": (
         lambda m, X: m.covariance("cluster", groups=[1, 2]), "but fit saw 240 rows"
+    ),
+    "strata without a survey": (
+        lambda m, X: m.covariance("robust", strata=[1]), "strata and kind='survey' belong"
+    ),
+    "strata of wrong length": (
+        lambda m, X: m.covariance("survey", strata=[1]), "strata has shape .* fit saw 240 rows"
+    ),
+    "strata of one group": (
+        lambda m, X: m.covariance("survey", strata=np.arange(240) // 239),
+        "1 strata have a single group",
     ),
     "kind of residual": (lambda m, X: m.residuals("raw"), "kind='raw' is not known"),
     "kind of R2": (lambda m, X: m.pseudo_r2("cox"), "kind='cox' is not known"),
@@ -635,6 +730,17 @@ def test_penalised_fits_have_no_standard_errors(data):
     with pytest.raises(ValueError, match="no likelihood-ratio test"):
         model.compare(OrdinalRegression().fit(X, y))
     assert "no standard errors or p-values" in str(model.summary())
+
+
+def test_tests_of_the_likelihood_are_refused_with_jeffreys_prior(data):
+    X, y = data
+    model = OrdinalRegression(penalty="jeffreys").fit(X, y)
+    asks = (lambda: model.conf_int(method="profile"), lambda: model.covariance("robust"),
+            model.test_scale)  # fmt: skip
+    for ask in asks:
+        with pytest.raises(ValueError, match="not available with Jeffreys' prior"):
+            ask()
+    assert np.all(np.isfinite(model.residuals()))
 
 
 def test_a_search_cut_short_warns(data):

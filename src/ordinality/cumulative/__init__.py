@@ -6,6 +6,7 @@
 `rows`            the data sorted by level: log-likelihood, gradient and information in one pass
 `newton`          the maximum, by Newton's method with halving, or conjugate gradients
 `penalty`         ridge and elastic net
+`jeffreys`        Jeffreys' prior, against separation and the bias of few rows
 `collinearity`    columns that say nothing new
 `separation`      data without a finite maximum, by a linear programme
 `regression`      all of it for a table, in the units of its columns

@@ -33,6 +33,7 @@ __all__ = [
     "residual_bounds",
     "sandwich",
     "score_test",
+    "survey_covariance",
 ]
 
 _BLOCK = 1 << 20  # numbers of an array of derivatives
@@ -67,23 +68,47 @@ def null_log_likelihood(rows: Rows) -> float:
 
 
 def sandwich(fit: Regression, groups: np.ndarray | None = None) -> np.ndarray:
-    """``V (sum g g') V`` over rows, or over sums within groups (of the rows as given).
+    """``V (sum g g') V`` over rows, or over sums within groups 0, 1, ... of the rows as given.
 
     The gradient g of a row has its weight: a weight is that of one row drawn with unequal
     probability, not a number of copies.
     """
-    rows, vector = fit.rows, fit.maximum.vector
-    size = len(vector)
+    size = len(fit.maximum.vector)
     if groups is None:
         meat = np.zeros((size, size))
-        for _, g in rows.scores(vector):
+        for _, g in fit.rows.scores(fit.maximum.vector):
             meat += g.T @ g
     else:
-        codes = np.unique(groups, return_inverse=True)[1][fit.order]
-        sums = np.zeros((codes.max() + 1, size))
-        for at, g in rows.scores(vector):
-            np.add.at(sums, codes[at], g)
+        sums = _score_sums(fit, groups)
         meat = sums.T @ sums
+    return _between(fit, meat)
+
+
+def survey_covariance(fit: Regression, units: np.ndarray, strata: np.ndarray) -> np.ndarray:
+    """The sandwich of a sample of units (0, 1, ...) that were drawn within strata.
+
+    Sums of a unit are taken from the mean of its stratum, and those of a stratum of m units
+    count m / (m - 1) times (Binder 1983). `strata` has the stratum of each unit, all of two
+    units or more.
+    """
+    sums, m = _score_sums(fit, units), np.bincount(strata)
+    means = np.zeros((len(m), sums.shape[1]))
+    np.add.at(means, strata, sums / m[strata, None])
+    sums = (sums - means[strata]) * np.sqrt(m / (m - 1))[strata, None]
+    return _between(fit, sums.T @ sums)
+
+
+def _score_sums(fit: Regression, codes: np.ndarray) -> np.ndarray:
+    """Gradients summed within groups 0, 1, ... of the rows as given."""
+    codes = codes[fit.order]
+    sums = np.zeros((codes.max() + 1, len(fit.maximum.vector)))
+    for at, g in fit.rows.scores(fit.maximum.vector):
+        np.add.at(sums, codes[at], g)
+    return sums
+
+
+def _between(fit: Regression, meat: np.ndarray) -> np.ndarray:
+    """``V meat V`` in the units of the columns given."""
     factor = cho_factor(fit.maximum.evaluation.information)
     inner = cho_solve(factor, cho_solve(factor, meat).T)
     units = fit.units

@@ -68,8 +68,9 @@ def maximise(
     constraint: np.ndarray | None = None,
     pairs: bool = True,
     tell: Progress | None = None,
+    evaluate: Callable[[np.ndarray], Any] | None = None,
 ) -> Maximum:
-    """Maximise the log-likelihood less ``ridge @ vector**2 / 2``.
+    """Maximise the log-likelihood less ``ridge @ vector**2 / 2``, or what `evaluate` gives.
 
     The search ends with the first step whose decrement is below `tol` times the mean weight.
     With a `constraint` a, ``a @ vector`` keeps its value at the start. Without products of
@@ -78,7 +79,8 @@ def maximise(
     if start is None and len(rows.y) > 2 * _SUBSET:
         start = _subset_start(rows, ridge, tol, max_iter) if pairs else None
     vector = start_vector(rows) if start is None else start
-    evaluate = rows.evaluate if pairs else rows.evaluate_rows
+    if evaluate is None:
+        evaluate = rows.evaluate if pairs else rows.evaluate_rows
     now: Any = evaluate(vector)
     if now is None:
         raise ValueError(

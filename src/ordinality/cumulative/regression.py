@@ -16,6 +16,7 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .collinearity import independent_columns
+from .jeffreys import jeffreys_maximum
 from .links import Link
 from .newton import Maximum, maximise
 from .penalty import Penalty, elastic_net
@@ -144,6 +145,7 @@ def fit_regression(
     link: Link,
     thresholds: str = "flexible",
     penalty: Penalty | None = None,
+    jeffreys: bool = False,
     tol: float = 1e-10,
     max_iter: int = 100,
     tell: Progress | None = None,
@@ -160,14 +162,17 @@ def fit_regression(
     location, nominal, scale = (s.take(k) for s, k in zip(scaled, kept, strict=True))
     rows = Rows(link, structure, location.columns, nominal.columns, scale.columns,
                 y[order], weights, offset)  # fmt: skip
-    found = _search(rows, location, penalty, tol, max_iter, tell)
+    if jeffreys:
+        found = jeffreys_maximum(rows, tol, max_iter, tell)
+    else:
+        found = _search(rows, location, penalty, tol, max_iter, tell)
     draft = Regression(
         rows, location, nominal, scale, order, found, observed, *kept,
         covariance=None, separation=None, vague=np.zeros(len(found.vector), dtype=bool),
         disordered=_disordered(rows, found.vector),
         effective_df=_degrees(rows, found, location, penalty),
     )  # fmt: skip
-    return draft if penalty else _with_covariance(draft)
+    return draft if penalty else _with_covariance(draft, look=not jeffreys)
 
 
 def _observed(
@@ -300,8 +305,8 @@ def _degrees(rows: Rows, found: Maximum, location: Scaled, penalty: Penalty | No
     return float(np.trace(cho_solve(factor, information)))
 
 
-def _with_covariance(draft: Regression) -> Regression:
-    """Add the inverse of the information, and separation where standard errors suggest it."""
+def _with_covariance(draft: Regression, *, look: bool) -> Regression:
+    """Add the inverse of the information; look for separation if standard errors suggest it."""
     information = getattr(draft.maximum.evaluation, "information", None)
     if information is None:
         return draft
@@ -316,7 +321,7 @@ def _with_covariance(draft: Regression) -> Regression:
     if inverse is not None:
         vague = np.diagonal(inverse) * weight > _SUSPICIOUS**2
     split = None
-    if np.any(vague) or not draft.maximum.converged:
+    if look and (np.any(vague) or not draft.maximum.converged):
         split = separation(draft.rows)
     draft = replace(draft, separation=split, vague=vague & (split is None))
     if inverse is None:

@@ -56,6 +56,8 @@ __all__ = ["OrdinalRegression", "name_columns"]
 
 _OF_ROWS = ("_regression", "_kept", "_n_rows", "_column_names")
 _MOST_LEVELS = 1000  # each threshold is a row of the information matrix
+_WEAK = Penalty(0.16, 0.0, True)  # a prior of deviation 2.5 on standardised columns: 1 / 2.5**2
+_ROWS_PER_PARAMETER = 2  # with fewer, estimates exist at best by chance
 
 
 class OrdinalRegression(OrdinalClassifier):
@@ -89,11 +91,15 @@ class OrdinalRegression(OrdinalClassifier):
     thresholds : {"flexible", "symmetric", "symmetric2", "equidistant"}, default="flexible"
         Free thresholds; at the same distances to both sides of the centre, or of zero; or with
         one spacing.
-    penalty : {None, "l2", "elasticnet"}, default=None
+    penalty : {None, "l2", "elasticnet", "jeffreys", "auto"}, default=None
         What is taken from the log-likelihood: nothing, so that estimates have standard errors;
         ``alpha / 2`` times the sum of squares of ``coef_``; or, from the mean log-likelihood,
         ``alpha * (l1_ratio * |coef_|_1 + (1 - l1_ratio) / 2 * |coef_|^2)``, which sets some
-        coefficients to zero. Thresholds, nominal and scale effects are free.
+        coefficients to zero. Thresholds, nominal and scale effects are free. "jeffreys" adds
+        half the log determinant of the expected information of all parameters: finite
+        estimates under separation, less bias of few rows, and standard errors. "auto" takes
+        nothing where the likelihood has a finite maximum and there are two rows a parameter,
+        else "l2" with ``alpha=0.16`` and ``standardize=True``; a note says so.
     alpha : float, default=1.0
         Strength of the penalty.
     l1_ratio : float, default=0.5
@@ -148,9 +154,11 @@ class OrdinalRegression(OrdinalClassifier):
         the logarithm of its diagonal (for an intercept: the log standard deviation).
     parameters_ : ndarray of the same shape
         Their estimates.
+    penalty_ : {None, "l2", "elasticnet", "jeffreys"}
+        The penalty that was used.
     covariance_ : ndarray of shape (parameters, parameters) or None
         Inverse of the observed information; NaN for parameters without finite estimate. None
-        after a penalty, and for more than 5000 columns.
+        after "l2" and "elasticnet", and for more than 5000 columns.
     log_likelihood_ : float
         At the estimates, without the penalty.
     null_log_likelihood_ : float
@@ -283,16 +291,11 @@ class OrdinalRegression(OrdinalClassifier):
         self._nominal, self._scale = self._columns("nominal"), self._columns("scale")
         self._grouping = np.array([term.columns[0] for term in terms], dtype=np.int64)
         self._check_roles()
+        self._check_jeffreys()
         rows = X if len(kept) == X.shape[0] else X[kept]
-        found = fit_regression(
-            *self._parts(rows), ranks, weights, shifts[kept],
-            n_levels=len(self.levels_), link=LINKS[self.link], thresholds=self.thresholds,
-            penalty=self._penalty(), tol=float(self.tol), max_iter=int(self.max_iter),
-            tell=lambda i, value, gain: log.step(
-                "step %d: log-likelihood %.10g, decrement %.2g", i, value, gain
-            ),
-        )  # fmt: skip
+        found, why = self._estimate((*self._parts(rows), ranks, weights, shifts[kept]), log)
         self._keep(found, kept, len(checked))
+        self.notes_ += why
         if terms:
             self._keep_random(found, terms, [term.take(kept) for term in read])
         self._learn_decision(lambda: self._level_proba(table if terms else X))
@@ -300,12 +303,43 @@ class OrdinalRegression(OrdinalClassifier):
         log.stage("log-likelihood %.10g after %d steps", self.log_likelihood_, self.n_iter_)
         return self
 
+    def _estimate(self, data: tuple[Any, ...], log: FitLog) -> tuple[Regression, list[str]]:
+        """Fit with the penalty asked for, or the one that is needed; why it is needed."""
+
+        def fit(penalty: Penalty | None) -> Regression:
+            return fit_regression(
+                *data, n_levels=len(self.levels_), link=LINKS[self.link],
+                thresholds=self.thresholds, penalty=penalty,
+                jeffreys=self.penalty == "jeffreys", tol=float(self.tol),
+                max_iter=int(self.max_iter),
+                tell=lambda i, value, gain: log.step(
+                    "step %d: log-likelihood %.10g, decrement %.2g", i, value, gain
+                ),
+            )  # fmt: skip
+
+        self.penalty_ = None if self.penalty == "auto" else self.penalty
+        if self.penalty != "auto":
+            return fit(self._penalty()), []
+        X, N, Z, y = data[:4]
+        size = (1 + N.shape[1]) * (len(np.unique(y)) - 1) + X.shape[1] + Z.shape[1]
+        weak = "so a weak ridge (0.16, of standardised columns) is taken from it"
+        why = f"{len(y)} rows hardly determine a likelihood of {size} parameters, {weak}."
+        if len(y) >= _ROWS_PER_PARAMETER * size:
+            found = fit(None)
+            if found.covariance is not None and np.all(np.isfinite(found.covariance)):
+                return found, []
+            why = f"the likelihood does not determine all coefficients, {weak}."
+            if found.separation is not None:
+                why = f"{self._about_separation(found)}, {weak}."
+        self.penalty_ = "l2"
+        return fit(_WEAK), [why]
+
     def _check_parameters(self) -> None:
         check_choices(
             self,
             link=tuple(LINKS),
             thresholds=STRUCTURES,
-            penalty=(None, "l2", "elasticnet"),
+            penalty=(None, "l2", "elasticnet", "jeffreys", "auto"),
             standardize=(True, False),
         )
         check_positive(self, "tol", "alpha")
@@ -335,7 +369,7 @@ class OrdinalRegression(OrdinalClassifier):
             )
 
     def _penalty(self) -> Penalty | None:
-        if self.penalty is None:
+        if self.penalty in (None, "jeffreys"):
             return None
         share = float(self.l1_ratio) if self.penalty == "elasticnet" else 0.0
         return Penalty(float(self.alpha), share, bool(self.standardize))
@@ -399,6 +433,20 @@ class OrdinalRegression(OrdinalClassifier):
             raise ValueError(
                 f"column {self._feature_names()[both[0]]!r} groups rows and cannot have a "
                 "nominal effect too; leave it out of one."
+            )
+
+    def _check_jeffreys(self) -> None:
+        """Refuse models whose expected information is not at hand."""
+        if self.penalty != "jeffreys":
+            return
+        if len(self._scale):
+            raise ValueError(
+                "penalty='jeffreys' cannot be combined with scale effects; leave one out."
+            )
+        if self.n_features_in_ > MANY_COLUMNS:
+            raise ValueError(
+                f"penalty='jeffreys' takes at most {MANY_COLUMNS} columns, but there are "
+                f"{self.n_features_in_}; use fewer, or penalty='l2'."
             )
 
     def _parts(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -539,7 +587,7 @@ class OrdinalRegression(OrdinalClassifier):
                 "mean."
             )
         if found.separation is not None:
-            notes.append(self._about_separation(found))
+            notes.append(self._of_separation(found))
         if found.disordered:
             notes.append(self._about_order(found))
         if np.any(found.vague):
@@ -548,7 +596,7 @@ class OrdinalRegression(OrdinalClassifier):
                 f"{_listed(vague)} can hardly be told from the other parameters: columns are "
                 "nearly dependent, or separate levels; leave some out, or use a penalty."
             )
-        if found.covariance is None and self.penalty is None:
+        if found.covariance is None and self.penalty_ is None:
             notes.append(
                 "for so many columns there are no standard errors, and separation is not "
                 "looked for."
@@ -573,19 +621,27 @@ class OrdinalRegression(OrdinalClassifier):
             *names[self._location][found.kept_location][direction[location] != 0],
         ]
         levels = self.levels_[found.observed[found.separation.levels]]
-        remedy = "make it a location effect" if np.any(by_nominal) else (
-            "use penalty='l2' with alpha=0.16 and standardize=True"
-        )  # fmt: skip
         return (
             f"{_listed(np.array(involved, dtype=object))} separates rows of level "
             f"{_listed(levels)} from others without error, so the likelihood grows without "
-            f"end in that direction and has no finite estimate; {remedy}, leave the column "
-            "out, or join levels. Likelihood-ratio tests stay valid, standard errors do not."
+            "end in that direction and has no finite estimate"
+        )
+
+    def _of_separation(self, found: Regression) -> str:
+        """What was separated, and what to do."""
+        assert found.separation is not None
+        thresholds, q = found.rows.places[0], found.rows.structure.J.shape[1]
+        remedy = "use penalty='jeffreys', or penalty='l2' with alpha=0.16 and standardize=True"
+        if np.any(found.separation.direction[thresholds][q:] != 0):
+            remedy = "make it a location effect"
+        return (
+            f"{self._about_separation(found)}; {remedy}, leave the column out, or join levels. "
+            "Likelihood-ratio tests stay valid, standard errors do not."
         )
 
     def _warn(self, found: Regression) -> None:
         if found.separation is not None:
-            warnings.warn(self._about_separation(found), ConvergenceWarning, stacklevel=4)
+            warnings.warn(self._of_separation(found), ConvergenceWarning, stacklevel=4)
         elif not found.maximum.converged:
             warnings.warn(
                 f"The search stopped after {self.n_iter_} steps with decrement "
@@ -839,7 +895,9 @@ class OrdinalRegression(OrdinalClassifier):
                 ratio[at] = np.exp(estimate[at])
             columns["odds ratio"] = ratio
         notes = list(self.notes_)
-        if self.penalty is not None:
+        if self.penalty_ == "jeffreys":
+            notes.append("estimates are those of Jeffreys' prior.")
+        elif self.penalty_ is not None:
             notes.append("after a penalty estimates have no standard errors or p-values.")
         title = f"Ordinal regression, {self.link} link, {self.thresholds} thresholds"
         return RegressionSummary(
@@ -953,19 +1011,25 @@ class OrdinalRegression(OrdinalClassifier):
 
     def covariance(
         self,
-        kind: Literal["observed", "robust", "cluster"] = "observed",
+        kind: Literal["observed", "robust", "cluster", "survey"] = "observed",
         groups: Any = None,
+        strata: Any = None,
     ) -> np.ndarray:
         """Covariance of the estimates.
 
         Parameters
         ----------
-        kind : {"observed", "robust", "cluster"}, default="observed"
+        kind : {"observed", "robust", "cluster", "survey"}, default="observed"
             The inverse of the observed information; the sandwich, valid if weights are
-            sampling weights or the model is only an approximation; or the sandwich of sums
-            within groups of dependent rows. The last two have no small-sample factor.
+            sampling weights or the model is only an approximation; the sandwich of sums
+            within groups of dependent rows; or the linearised covariance of a sample of whole
+            groups that were drawn within strata, with the factor m / (m - 1) for m groups. The
+            two others have no small-sample factor.
         groups : array-like of shape (n,), default=None
-            Group of each row given to `fit`, for ``kind="cluster"``.
+            Group of each row given to `fit`, for ``kind="cluster"`` and ``"survey"`` (sampling
+            units; None: every row is one). Groups of the same name in two strata are two.
+        strata : array-like of shape (n,), default=None
+            Stratum of each row, for ``kind="survey"``; None: there is one.
 
         Returns
         -------
@@ -973,28 +1037,51 @@ class OrdinalRegression(OrdinalClassifier):
             In the order of ``parameter_names_``.
         """
         check_is_fitted(self)
-        if kind not in ("observed", "robust", "cluster"):
+        if kind not in ("observed", "robust", "cluster", "survey"):
             raise ValueError(
-                f"kind={kind!r} is not known; choose 'observed', 'robust' or 'cluster'."
+                f"kind={kind!r} is not known; choose 'observed', 'robust', 'cluster' or "
+                "'survey'."
             )
-        if (kind == "cluster") != (groups is not None):
+        if kind != "survey" and (kind == "cluster") != (groups is not None):
             raise ValueError(
-                "groups and kind='cluster' belong together; give the group of each row, or "
-                "another kind."
+                "groups and kind='cluster' or 'survey' belong together; give the group of each "
+                "row, or another kind."
             )
+        if kind != "survey" and strata is not None:
+            raise ValueError("strata and kind='survey' belong together; give both, or neither.")
         observed = self._covariance()
         if kind == "observed":
             return observed.copy()
         fit = self._rows(f"kind={kind!r}")
-        if groups is None:
-            return inference.sandwich(fit)
-        codes = np.asarray(groups)
-        if codes.shape != (self._n_rows,):
+        if kind == "survey":
+            return inference.survey_covariance(fit, *self._units(groups, strata))
+        return inference.sandwich(fit, None if groups is None else self._codes(groups))
+
+    def _codes(self, of_rows: Any, what: str = "groups") -> np.ndarray:
+        """Numbers of the groups of the rows that were used."""
+        given = np.asarray(of_rows)
+        if given.shape != (self._n_rows,):
             raise ValueError(
-                f"groups has shape {codes.shape}, but fit saw {self._n_rows} rows; give one "
-                "group for each."
+                f"{what} has shape {given.shape}, but fit saw {self._n_rows} rows; give one "
+                "entry for each."
             )
-        return inference.sandwich(fit, codes[self._kept])
+        return np.unique(given[self._kept], return_inverse=True)[1]
+
+    def _units(self, groups: Any, strata: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Sampling unit of each row, and stratum of each unit."""
+        n = self._n_rows
+        unit = self._codes(np.arange(n) if groups is None else groups)
+        stratum = self._codes(np.zeros(n) if strata is None else strata, "strata")
+        count = int(unit.max()) + 1
+        known, units = np.unique(stratum * count + unit, return_inverse=True)
+        of_unit = known // count
+        alone = int(np.count_nonzero(np.bincount(of_unit) == 1))
+        if alone:
+            raise ValueError(
+                f"{alone} strata have a single group, which says nothing about their variance; "
+                "join them with others."
+            )
+        return units, of_unit
 
     def residuals(
         self,
@@ -1114,7 +1201,7 @@ class OrdinalRegression(OrdinalClassifier):
         if not isinstance(other, OrdinalRegression):
             raise TypeError(f"other is a {type(other).__name__}; pass an OrdinalRegression.")
         check_is_fitted(other)
-        if self.penalty is not None or other.penalty is not None:
+        if self.penalty_ is not None or other.penalty_ is not None:
             raise ValueError(
                 "a penalised model has no likelihood-ratio test; set penalty=None."
             )
@@ -1192,7 +1279,7 @@ class OrdinalRegression(OrdinalClassifier):
         if self.covariance_ is None:
             raise ValueError(
                 "a penalised fit has no standard errors; set penalty=None."
-                if self.penalty is not None
+                if self.penalty_ is not None
                 else f"there are no standard errors for {len(self.coef_)} columns; use fewer."
             )
         return self.covariance_
@@ -1200,6 +1287,10 @@ class OrdinalRegression(OrdinalClassifier):
     def _rows(self, what: str) -> Regression:
         """The fit with its rows, or why it is not here."""
         self._refuse_random(what)
+        if self.penalty_ == "jeffreys" and what not in ("residuals", "paths"):
+            raise ValueError(
+                f"{what} are not available with Jeffreys' prior; set penalty=None."
+            )
         fit: Regression | None = getattr(self, "_regression", None)
         if fit is None:
             raise ValueError(

@@ -582,6 +582,7 @@ _REGRESSED: Layout = {
     **_SEARCHED,
     "link": choice("logit", "probit", "cloglog", "loglog", "cauchit"),
     "thresholds": choice("flexible", "symmetric", "symmetric2", "equidistant"),
+    "penalty_": choice(None, "l2", "elasticnet", "jeffreys"),
     "coef_": floats("l", nan=True),
     "thresholds_": floats("K-1", increasing=True, infinite=True),
     "_nominal": ints("p", low=0, high="d"),
