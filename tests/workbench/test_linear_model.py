@@ -7,8 +7,15 @@ import pytest
 from ordinality import persist
 from ordinality.datasets import embedded_path
 from ordinality.estimators import OrdinalRegression
-from ordinality.workbench import problem_of, study_of
-from ordinality.workbench.linear_model import LinearTerms, linear_model, odds_sentence
+from ordinality.workbench import assess, folds, problem_of, study_of
+from ordinality.workbench.linear_model import (
+    LinearTerms,
+    linear_candidate,
+    linear_model,
+    odds_sentence,
+)
+from ordinality.workbench.models import MODELS
+from ordinality.workbench.problem import build_pipeline
 
 WINE = ["temp", "contact", "judge", "rating"]
 
@@ -57,13 +64,36 @@ def test_groups_are_passed_to_the_model_and_survive_a_file(wine, tmp_path):
 
 def test_separation_is_met_by_a_weak_ridge_that_is_named():
     frame = polars.DataFrame({"x": np.arange(30.0), "y": np.arange(30) // 10})
-    problem = problem_of(frame, "y")
-    entry = linear_model(problem)
-    assert entry.description.endswith("weak ridge penalty")
-    found = study_of(problem, "linear", n_splits=3)
+    found = study_of(problem_of(frame, "y"), "linear", n_splits=3)
     assert np.all(np.isfinite(found.choice.selected.proba))
     assert found.model.covariance_ is None
     assert found.proportional_odds == {}
+    assert "'x' separates" in found.coefficients.notes[0]
+    assert "weak ridge" in found.coefficients.notes[0]
+
+
+def test_every_fold_decides_alone_whether_it_needs_a_ridge():
+    # The last row alone keeps x from separating: folds without it need a ridge, all rows none.
+    frame = polars.DataFrame({"x": np.arange(30.0), "y": [*(np.arange(29) // 15), 0]})
+    problem = problem_of(frame, "y")
+    splits = folds(problem, n_splits=3)
+    for train, _ in splits:
+        model = problem.fitted(build_pipeline(linear_model(problem), problem), train)[-1]
+        assert model.penalty_ == (None if 29 in train else "l2")
+    assert problem.fitted(build_pipeline(MODELS["linear"], problem))[-1].penalty_ is None
+
+
+def test_a_candidate_of_the_automatic_choice_is_shrunk_if_rows_are_few(wine):
+    entry = linear_candidate(wine)
+    assert entry.description.endswith("shrunk: few rows")
+    assert build_pipeline(entry, wine)[-1].penalty == "l2"
+    plain, shrunk = assess(
+        wine, [linear_model(wine), entry._replace(name="shrunk")], folds(wine)
+    )
+    score = "ranked probability score"
+    assert shrunk.scores[score] < plain.scores[score]
+    many = polars.DataFrame({"x": np.arange(60.0), "y": np.arange(60) % 3})
+    assert linear_candidate(problem_of(many, "y")) is MODELS["linear"]
 
 
 @pytest.mark.parametrize(

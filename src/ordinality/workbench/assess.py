@@ -440,7 +440,7 @@ class Choice:
     >>> from ordinality.workbench import study
     >>> frame = polars.DataFrame({"dose": np.arange(20.0), "effect": np.arange(20) // 10})
     >>> study(frame, "effect", model="linear").choice.reason
-    'linear (cumulative link model (proportional odds), weak ridge penalty) was requested.'
+    'linear (cumulative link model (proportional odds)) was requested.'
     """
 
     selected: Assessment

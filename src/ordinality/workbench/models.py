@@ -172,7 +172,7 @@ def _gp(**fixed: Any) -> Callable[..., Any]:
 
 
 def _regression(*, random_state: Any = None, **given: Any) -> Any:
-    return estimators.OrdinalRegression(**given)
+    return estimators.OrdinalRegression(penalty="auto", **given)
 
 
 def _trees(*, random_state: Any = None, **given: Any) -> Any:

@@ -33,6 +33,7 @@ from .labelled import ScannedRows, load_rows
 from .linear_model import (
     LinearTerms,
     coefficients,
+    linear_candidate,
     linear_model,
     name_terms,
     odds_sentence,
@@ -389,7 +390,12 @@ def study_of(
             max_seconds = LIMIT_IN_BUDGETS * max(budget, 1.0)
     else:
         wanted, max_seconds = [model(name)], None
-    wanted = [linear_model(problem, terms) if one.name == "linear" else one for one in wanted]
+    wanted = [
+        one if one.name != "linear"
+        else linear_candidate(problem) if name == "auto"
+        else linear_model(problem, terms)
+        for one in wanted
+    ]  # fmt: skip
     entries = [*wanted, *baselines(len(problem), weighted=problem.weights is not None)]
     whole = _share_of_folds(problem, wanted, len(splits))
     mapper = None if client is None else partial(mapped_calls, client, ordered=True)
