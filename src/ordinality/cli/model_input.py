@@ -35,6 +35,7 @@ SUMMARY: dict[str, Any] = {
     "importance": {str: (float, int)},
     "relevance": {str: (float, int)},
     "words": [str],
+    "range_bounds": {str: (float, int)},
 }
 
 EFFECT: dict[str, Any] = {

@@ -40,6 +40,12 @@ WRITTEN = (*FORMATS, *(f"{suffix}.gz" for suffix in FORMATS))
     metavar="RULE",
     help=f"{DECIDE} [default: as the model was fitted]",
 )
+@click.option(
+    "--coverage",
+    type=click.IntRange(50, 99),
+    metavar="PERCENT",
+    help="Add the first and the last level of a range that holds the true one so often.",
+)
 @click.option("--keep", is_flag=True, help="Keep the columns of TABLE beside the predictions.")
 @click.option(
     "--out", default="-", metavar="FILE", help="Output file. [default: CSV on stdout]"
@@ -56,6 +62,7 @@ def predict(
     table: str,
     proba: bool,
     decision: str | None,
+    coverage: int | None,
     keep: bool,
     out: str,
     force: bool,
@@ -76,7 +83,8 @@ def predict(
 
     loaded = load(model)
     rule = None if decision is None else decision.replace("-", "_")
-    blocks = _predicted(loaded, tables.open_table(table), rule, proba, keep)
+    bound = _bound(loaded, model, coverage)
+    blocks = _predicted(loaded, tables.open_table(table), rule, proba, keep, bound)
     if as_json:
         found: dict[str, list[Any]] = {}
         for columns in blocks:
@@ -102,7 +110,12 @@ def predict(
 
 
 def _predicted(
-    loaded: Loaded, known: Table | Scan, rule: str | None, proba: bool, keep: bool
+    loaded: Loaded,
+    known: Table | Scan,
+    rule: str | None,
+    proba: bool,
+    keep: bool,
+    bound: float | None,
 ) -> Iterator[dict[str, list[Any]]]:
     """Columns of predictions, block by block; at the end, notes on what was not known."""
     from ordinality.tables.columns import TableError
@@ -120,7 +133,10 @@ def _predicted(
                     raise
                 raise TableError(f"{block.source}: {wrong}") from None
             unseen.update(new)
-            columns = _columns(loaded, loaded.proba(frame, tick), rule, proba)
+            chances = loaded.proba(frame, tick)
+            columns = _columns(loaded, chances, rule, proba)
+            if bound is not None:
+                columns |= _range(loaded, chances, bound)
             yield _beside(block, columns) if keep else columns
     say(unseen_sentences(unseen))
 
@@ -160,6 +176,28 @@ def _columns(loaded: Any, chances: Any, rule: str | None, proba: bool) -> dict[s
         for k, level in enumerate(loaded.levels):
             columns[f"P({level})"] = chances[:, k].tolist()
     return columns
+
+
+def _bound(loaded: Loaded, model: str, coverage: int | None) -> float | None:
+    """The bound of ranges of this coverage, as the model file has it."""
+    if coverage is None:
+        return None
+    bounds = loaded.summary.get("range_bounds") or {}
+    if str(coverage) not in bounds:
+        raise ValueError(
+            f"{model} has no bounds of ranges of levels; fit the model again with ordinality "
+            "fit, or leave out --coverage."
+        )
+    return float(bounds[str(coverage)])
+
+
+def _range(loaded: Loaded, chances: Any, bound: float) -> dict[str, list[Any]]:
+    """Columns with the first and the last level of the range of each row."""
+    from ordinality.workbench.prediction_sets import level_ranges
+
+    ends = level_ranges(chances, bound).T
+    levels, names = loaded.levels, (f"lowest {loaded.target}", f"highest {loaded.target}")
+    return {n: [levels[rank] for rank in end] for n, end in zip(names, ends, strict=True)}
 
 
 def _beside(known: Any, columns: dict[str, list[Any]]) -> dict[str, list[Any]]:

@@ -31,7 +31,7 @@ from .fitting import (
 from .ordinal_gp import OrdinalGP
 from .threads import thread_map
 
-__all__ = ["OrdinalConformal", "growth_scores", "pooled_levels"]
+__all__ = ["OrdinalConformal", "growth_scores", "pooled_levels", "score_bound"]
 
 _FEW = 1000  # rows below which "auto" is the cross-conformal method
 _ROUNDING = 1e-9  # relative: a sum of a million weights loses 1e6 eps = 2e-10
@@ -335,7 +335,7 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
         G = int(self.groups_.max()) + 1
         self.n_calibration_ = np.bincount(self._row_groups, minlength=G)
         rows = [self._row_groups == g for g in range(G)]
-        self._bounds = np.array([_bound(self._scores[r], weights[r], alpha) for r in rows])
+        self._bounds = np.array([score_bound(self._scores[r], weights[r], alpha) for r in rows])
         self.coverage_spread_ = np.array([_spread(weights[r], alpha) for r in rows])
 
     def _p_values(self, X: Any) -> np.ndarray:
@@ -387,7 +387,7 @@ def pooled_levels(counts: np.ndarray, least: float) -> np.ndarray:
     return np.repeat(np.arange(len(groups)), [len(group) for group in groups])
 
 
-def _bound(scores: np.ndarray, weights: np.ndarray, alpha: float) -> float:
+def score_bound(scores: np.ndarray, weights: np.ndarray, alpha: float) -> float:
     """Least bound that holds the wanted weight, with that of a new row counted as outside."""
     order = np.argsort(scores)
     reached = np.cumsum(weights[order])

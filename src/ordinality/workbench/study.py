@@ -40,6 +40,7 @@ from .linear_model import (
     odds_tests,
 )
 from .models import BASELINES, MODELS, Model, Skipped, baselines, candidates, model
+from .prediction_sets import range_bounds, range_sentence
 from .problem import (
     Problem,
     Split,
@@ -104,7 +105,7 @@ class Study:
     >>> dose = np.linspace(0, 4, 40)
     >>> frame = polars.DataFrame({"dose": dose, "effect": np.digitize(dose, [1.5, 2.8])})
     >>> found = study(frame, "effect", model="linear")
-    >>> print(found.sentences[-1])
+    >>> print(found.sentences[-2])
     In cross-validation it predicts the correct level for 98% of the rows, and is off by two
     levels or more for 0%.
     """
@@ -141,6 +142,11 @@ class Study:
         """P-values of the tests of proportional odds, by column; empty without a test."""
         return odds_tests(self.pipeline)
 
+    @cached_property
+    def range_bounds(self) -> dict[str, float]:
+        """Bounds of ranges of levels, by their coverage in percent."""
+        return range_bounds(self.problem, self.choice.selected.proba)
+
     @property
     def verdict(self) -> tuple[bool, str]:
         """Whether the selected model beats both baselines, and that in a sentence."""
@@ -171,6 +177,7 @@ class Study:
             *odds_sentence(self.proportional_odds),
             f"In cross-validation it predicts the correct level for {np.mean(off == 0):.0%} "
             f"of the rows{far if len(levels) > 2 else ''}.",
+            range_sentence(problem, self.choice.selected.proba, self.range_bounds),
         ]
 
     def summary(self) -> dict[str, Any]:
@@ -221,6 +228,7 @@ class Study:
                 "importance": selected.importance,
                 "relevance": self.relevance,
                 "effects": [effect.as_dict() for effect in self.effects],
+                "range_bounds": self.range_bounds,
                 "words": self.sentences,
                 "notes": problem.notes,
                 "warnings": self.warnings,
