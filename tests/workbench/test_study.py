@@ -94,7 +94,7 @@ def test_the_sentences_name_every_threshold_and_the_column_with_the_largest_effe
         assert "when dose is one standard deviation larger" in sentence
     predicted = found.choice.selected.proba.argmax(axis=1)
     right = np.mean(predicted == found.problem.order.encode(found.problem.y))
-    assert f"the correct level for {right:.0%}" in sentences[-1]
+    assert f"the correct level for {right:.0%}" in sentences[-2]
 
 
 def test_a_threshold_that_no_column_affects_is_reported(found):
