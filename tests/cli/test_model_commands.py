@@ -39,6 +39,30 @@ def test_predictions_follow_the_rule_that_was_asked_for(run, model, trial, rule)
     assert table["predicted effect"].to_list() == wanted.tolist()
 
 
+def test_ranges_hold_the_prediction_and_widen_with_their_coverage(run, model, trial):
+    levels, widths = ["low", "mid", "high"], []
+    for percent in (50, 99):
+        result = run("predict", model, trial, "--coverage", percent)
+        table = polars.read_csv(result.stdout.encode())
+        assert table.columns == ["predicted effect", "lowest effect", "highest effect"]
+        predicted, low, high = (
+            np.array([levels.index(c) for c in table[n]]) for n in table.columns
+        )
+        assert np.all((low <= predicted) & (predicted <= high))
+        widths.append(high - low)
+    assert np.all(widths[0] <= widths[1])
+    assert np.any(widths[0] < widths[1])
+
+
+def test_a_model_without_bounds_refuses_a_coverage(run, model, trial, monkeypatch):
+    about = persist.metadata(model)
+    del about["summary"]["range_bounds"]
+    monkeypatch.setattr(persist, "metadata", lambda path: about)
+    result = run("predict", model, trial, "--coverage", 90)
+    assert result.exit_code == 2
+    assert "leave out --coverage" in result.stderr
+
+
 def test_predictions_are_written_in_the_format_of_the_suffix(run, model, trial, tmp_path):
     out = tmp_path / "found.parquet"
     result = run("predict", model, trial, "--keep", "--out", out)

@@ -24,6 +24,11 @@ def test_bounds_and_ranges_are_the_reference_ones(alpha):
     np.testing.assert_allclose(scores, expected["scores_calibration"], atol=1e-12)
     bound = score_bound(scores, np.ones(len(scores)), alpha)
     assert bound == pytest.approx(expected[f"alpha_{alpha}"]["threshold"], abs=1e-12)
+    fresh = np.array(data["P_test"])
+    np.testing.assert_allclose(growth_scores(fresh), expected["scores_test"], atol=1e-12)
+    np.testing.assert_array_equal(
+        level_ranges(fresh, bound) + 1, expected[f"alpha_{alpha}"]["sets"]
+    )
 
 
 def test_new_rows_lie_in_their_range_as_often_as_is_asked():

@@ -359,7 +359,8 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
 def growth_scores(proba: np.ndarray) -> np.ndarray:
     """Probability of a growing set just before each level joins it, shape (n, K).
 
-    The set starts with the most probable level and takes the more probable neighbour in turn.
+    The set starts with the most probable level and takes the more probable neighbour in
+    turn, the higher one of two that are equal.
     """
     n, K = proba.shape
     rows, scores = np.arange(n), np.zeros((n, K))
@@ -367,7 +368,7 @@ def growth_scores(proba: np.ndarray) -> np.ndarray:
     mass = proba[rows, first]
     padded = np.column_stack([np.full(n, -1.0), proba, np.full(n, -1.0)])
     for _ in range(K - 1):
-        down = padded[rows, first] >= padded[rows, last + 2]
+        down = padded[rows, first] > padded[rows, last + 2]
         joined = np.where(down, first - 1, last + 1)
         scores[rows, joined] = mass
         mass = mass + proba[rows, joined]

@@ -1109,7 +1109,7 @@ class OrdinalRegression(OrdinalClassifier):
             raise ValueError(
                 f"kind={kind!r} is not known; choose 'surrogate', 'quantile' or 'probability'."
             )
-        lower, upper = inference.residual_bounds(self._rows("residuals"))
+        lower, upper = inference.residual_bounds(self._rows("residuals", jeffreys=True))
         out = np.full(self._n_rows, np.nan)
         if kind == "probability":
             out[self._kept] = lower + upper - 1.0
@@ -1258,7 +1258,7 @@ class OrdinalRegression(OrdinalClassifier):
             )
         if not (isinstance(n_alphas, int | np.integer) and n_alphas >= 2):
             raise ValueError(f"n_alphas={n_alphas!r} must be a whole number, 2 or more.")
-        fit = self._rows("paths")
+        fit = self._rows("paths", jeffreys=True)
         factors = Penalty(1.0, 1.0, bool(self.standardize)).factors(fit.location.spread)
         share = float(self.l1_ratio)
         top = largest_alpha(fit.rows, factors, share)
@@ -1284,10 +1284,10 @@ class OrdinalRegression(OrdinalClassifier):
             )
         return self.covariance_
 
-    def _rows(self, what: str) -> Regression:
-        """The fit with its rows, or why it is not here."""
+    def _rows(self, what: str, *, jeffreys: bool = False) -> Regression:
+        """The fit with its rows, or why it is not here, or not with Jeffreys' prior."""
         self._refuse_random(what)
-        if self.penalty_ == "jeffreys" and what not in ("residuals", "paths"):
+        if self.penalty_ == "jeffreys" and not jeffreys:
             raise ValueError(
                 f"{what} are not available with Jeffreys' prior; set penalty=None."
             )
