@@ -7,7 +7,7 @@ import pytest
 from scipy.special import entr
 from scipy.stats import logistic, norm
 
-from ordinality.elicitation import gains, order, questions
+from ordinality.elicitation import gains, questions
 from ordinality.elicitation.stopping import draws
 from ordinality.gp.likelihoods import Symmetric
 
@@ -111,15 +111,15 @@ def test_the_fisher_information_is_that_of_the_probabilities(kind):
     up, down = (likelihood.proba(mean + step, variance) for step in (h, -h))
     truth = np.sum(((up - down) / (2 * h)) ** 2 / likelihood.proba(mean, variance), axis=1)
     np.testing.assert_allclose(
-        order.fisher_information(likelihood, mean, variance), truth, rtol=1e-6
+        gains.fisher_information(likelihood, mean, variance), truth, rtol=1e-6
     )
-    rough = order.rough_fisher_information(likelihood, mean, variance)
+    rough = gains.rough_fisher_information(likelihood, mean, variance)
     np.testing.assert_allclose(rough, truth, rtol=1e-6 if likelihood.link == "probit" else 0.2)
 
 
 def test_answers_that_are_known_have_no_fisher_information():
     far = np.array([60.0]), np.array([0.5])
-    for information in (order.fisher_information, order.rough_fisher_information):
+    for information in (gains.fisher_information, gains.rough_fisher_information):
         assert information(LIKELIHOODS["probit"], *far)[0] == pytest.approx(0.0, abs=1e-12)
 
 
@@ -135,12 +135,12 @@ def test_the_laplacian_form_is_a_sum_over_all_pairs():
             worth = norm.pdf(z) ** 2 / (variance * norm.cdf(z) * norm.sf(z))
             for k, (i, j) in enumerate(asked):
                 total[k] += worth * (cov[u, i] - cov[u, j] - cov[v, i] + cov[v, j]) ** 2
-    np.testing.assert_allclose(order.laplacian_form(mean, cov, asked), total, rtol=1e-12)
+    np.testing.assert_allclose(gains.laplacian_form(mean, cov, asked), total, rtol=1e-12)
 
 
 def test_orders_that_are_known_are_worth_nothing():
     mean, cov = np.array([0.0, 100.0, 300.0]), np.eye(3)
-    assert order.laplacian_form(mean, cov, np.array([[0, 1]]))[0] == pytest.approx(
+    assert gains.laplacian_form(mean, cov, np.array([[0, 1]]))[0] == pytest.approx(
         0.0, abs=1e-12
     )
 
@@ -148,7 +148,7 @@ def test_orders_that_are_known_are_worth_nothing():
 def test_an_order_beside_many_is_worth_more_than_one_apart():
     # 0 and 1 are far above the others: only the order of the two is open there.
     mean, cov = np.array([8.0, 8.0, 0.0, 0.0, 0.0, 0.0]), 0.5 * np.eye(6)
-    apart, among = order.laplacian_form(mean, cov, np.array([[0, 1], [2, 3]]))
+    apart, among = gains.laplacian_form(mean, cov, np.array([[0, 1], [2, 3]]))
     # Of the pairs that 2 or 3 is in, five are open, and four of them are moved half as far.
     assert among / apart == pytest.approx(2.0, rel=1e-6)
 

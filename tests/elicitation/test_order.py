@@ -7,7 +7,7 @@ from scipy.special import entr, ndtr
 from scipy.stats import spearmanr
 
 from ordinality import PreferenceGP
-from ordinality.elicitation import information_gain, next_pair, order, order_gain, questions
+from ordinality.elicitation import gains, information_gain, next_pair, order_gain, questions
 
 
 class Shop:
@@ -75,7 +75,7 @@ def test_the_order_of_many_items_is_extrapolated(monkeypatch):
     big = Shop(n=300, m=100)
     model = PreferenceGP(big.X, optimizer=None).fit(big.pairs, big.answers)
     full = order_gain(model, big.pairs[:20])
-    monkeypatch.setattr(order, "_ITEMS", 150)
+    monkeypatch.setattr(gains, "_ITEMS", 150)
     some = [order_gain(model, big.pairs[:20], random_state=seed) for seed in range(12)]
     assert np.std(some, axis=0).min() > 0.0
     np.testing.assert_allclose(np.mean(some, axis=0), full, rtol=0.1)

@@ -9,8 +9,7 @@ value of every question. Chu & Ghahramani (2005, ICML), section 2.4, name it as 
 when to stop.
 """
 
-from .gains import expected_best, information_gain, uncertainty
-from .order import order_gain
+from .gains import expected_best, information_gain, order_gain, uncertainty
 from .questions import next_pair
 from .stopping import expected_rank_changes, top_k_probability
 

@@ -32,9 +32,11 @@ from .gains import (
     difference_variance,
     exact_gain,
     expected_max,
+    fisher_information,
+    laplacian_form,
+    rough_fisher_information,
     rough_gain,
 )
-from .order import fisher_information, laplacian_form, rough_fisher_information
 from .stopping import draws
 
 __all__ = ["next_pair"]
