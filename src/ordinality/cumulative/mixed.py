@@ -40,7 +40,7 @@ from .links import (
     interval_point,
     interval_terms,
 )
-from .newton import Maximum, damped_cholesky
+from .newton import ARMIJO, Maximum, damped_cholesky
 from .regression import Regression
 from .rows import Rows
 
@@ -265,8 +265,8 @@ class _Grouped:
             while t > 1e-9:
                 trial = self._terms(at, v + t * step)
                 new = trial[LOG_P].sum() - 0.5 * np.sum((v + t * step) ** 2)
-                # Armijo's rule; below 1e-8 a gain drowns in the rounding of the sum.
-                if new >= height + 1e-4 * t * gain or (gain < 1e-8 and math.isfinite(new)):
+                # Below 1e-8 a gain drowns in the rounding of the sum.
+                if new >= height + ARMIJO * t * gain or (gain < 1e-8 and math.isfinite(new)):
                     break
                 t *= 0.5
             else:
@@ -426,9 +426,8 @@ def _maximise(
             break
         # A deviation that moves by more than the noise leaves where the model of it is good.
         t = min(1.0, 1.0 / max(np.max(np.abs(step[grouped.n_fixed :])), 1e-300))
-        # Armijo's rule, up to rounding.
         while (new := grouped.marginal(x + t * step, at.mode.v)) is None or (
-            new.value < at.value + 1e-4 * t * gain - _ROUNDING * abs(at.value)
+            new.value < at.value + ARMIJO * t * gain - _ROUNDING * abs(at.value)
         ):
             t *= 0.5
             if t < 1e-9:

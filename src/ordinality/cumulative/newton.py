@@ -20,10 +20,13 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from .rows import RowExpansion, Rows
 
-__all__ = ["Maximum", "damped_cholesky", "maximise", "start_vector"]
+__all__ = ["ARMIJO", "Maximum", "damped_cholesky", "maximise", "start_vector"]
 
 _SUBSET = 20_000  # rows of the fit from which a larger one starts
 _HALVINGS = 40
+_TAIL = 1e-3  # share of rows at least beyond each threshold of a start, which need not be best
+_APART = 1e-3  # of the noise between the starts of thresholds that empty levels would share
+ARMIJO = 1e-4  # share of the gain promised by the slope that a step has to bring, as is usual
 _EPS = float(np.finfo(np.float64).eps)
 
 Progress = Callable[[int, float, float], None]
@@ -46,10 +49,8 @@ def start_vector(rows: Rows) -> np.ndarray:
     counts = np.bincount(rows.y, rows.weights, rows.n_levels)
     share = np.cumsum(counts)[:-1] / counts.sum()
     J, shift = rows.structure.J, rows.structure.shift
-    # A share of 0 or 1 has no quantile, and a start need not be further out than 1 in 1000.
-    wanted = rows.link.ppf(np.clip(share, 1e-3, 1 - 1e-3))
-    # Clipped or empty levels would share a threshold; a thousandth of the noise parts them.
-    wanted = np.maximum.accumulate(wanted) + 1e-3 * np.arange(len(wanted))
+    wanted = rows.link.ppf(np.clip(share, _TAIL, 1 - _TAIL))  # 0 and 1 have no quantile
+    wanted = np.maximum.accumulate(wanted) + _APART * np.arange(len(wanted))
     alpha = np.linalg.lstsq(J, wanted, rcond=None)[0]
     if shift is not None:
         alpha += shift * np.average(rows.offset, weights=rows.weights)
@@ -104,9 +105,8 @@ def maximise(
         found = _line_search(evaluate, penalty, vector, now, step, decrement)
         if found is None:
             # No gain is left above rounding; a slope that is left says that something is wrong.
-            # A millionth of a nat; of many rows, a ten-billionth for each, far below the 1 that
-            # a change by one standard error costs.
-            converged = decrement < max(tol, 1e-6) * least + 1e-10 * total
+            rounding = 1e-10 * total  # far below the 1 that one standard error costs
+            converged = decrement < max(tol, 1e-6) * least + rounding
             break
         vector, now = found
         converged = decrement < tol * least
@@ -204,8 +204,7 @@ def _line_search(
         found = evaluate(ahead)
         if found is not None:
             after = found.value - 0.5 * penalty @ ahead**2
-            # Armijo's condition, with the usual constant.
-            if after >= before + 1e-4 * t * decrement - slack:
+            if after >= before + ARMIJO * t * decrement - slack:
                 return ahead, found
         t *= 0.5
     return None

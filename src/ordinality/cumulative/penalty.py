@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from .._compile import loop
-from .newton import Maximum, damped_cholesky, maximise
+from .newton import ARMIJO, Maximum, damped_cholesky, maximise
 from .rows import Rows
 
 __all__ = ["Penalty", "elastic_net", "largest_alpha", "net_path"]
@@ -112,8 +112,8 @@ class _Net:
             now = self.rows.evaluate_rows(vector)
             assert now is not None
             slope = np.abs(now.gradient[place]) / total
-            # Rounding of the slopes, which are means of numbers of size one.
-            joining = ~used & (slope > self.l1 * (1 + 1e-9) + 1e-13)
+            bound = self.l1 * (1 + 1e-9) + 1e-13  # rounding of means of numbers of size one
+            joining = ~used & (slope > bound)
             if not np.any(joining) or n_iter >= max_iter:
                 return Maximum(
                     vector, now, n_iter, decrement, converged and not joining.any(), False
@@ -147,8 +147,8 @@ class _Net:
                 found = part.evaluate(ahead)
                 if found is not None:
                     after = found.value / total - _cost(ahead[here], l1, l2)
-                    # Armijo's condition, up to the rounding of sums: some dozens of eps.
-                    if after >= before + 1e-4 * t * fall - 1e-14 * abs(before):
+                    slack = 1e-14 * abs(before)  # rounding of sums: some dozens of eps
+                    if after >= before + ARMIJO * t * fall - slack:
                         x, now = ahead, found
                         break
                 t *= 0.5
