@@ -1,10 +1,12 @@
-"""What tests share: the folder of published data, and reference values."""
+"""What tests share: the folder of published data, reference values, and a cluster."""
 
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,3 +43,18 @@ def data_dir() -> Path:
 def vectors() -> dict:
     """Reference values in many digits; each says in the file how it was computed."""
     return json.loads((Path(__file__).parent / "vectors.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Any]:
+    """A Dask cluster of two processes on this machine, started by the first test that asks."""
+    from distributed import LocalCluster
+
+    # Workers import the functions of these tests, and take the path from this process.
+    root = str(Path(__file__).parents[1])
+    sys.path.insert(0, root)
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+    ) as started:
+        yield started
+    sys.path.remove(root)

@@ -5,7 +5,6 @@ import sys
 from contextlib import nullcontext
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -42,9 +41,8 @@ def folder(frame, tmp_path_factory):
     return home
 
 
-@pytest.fixture
-def large(monkeypatch):
-    """Limits so small that the tables of these tests are large."""
+def make_large(monkeypatch):
+    """Set limits so small that the tables of these tests are large."""
     scan, problem = (
         import_module(f"ordinality.{name}") for name in ("tables.scan", "workbench.problem")
     )
@@ -57,13 +55,21 @@ def large(monkeypatch):
     monkeypatch.setattr(base_gp, "_EXACT", 100)
 
 
+@pytest.fixture
+def large(monkeypatch):
+    make_large(monkeypatch)
+
+
 FIT = ["--target", "y", "--order", "low,mid,high", "--folds", 2]
 
 
-@pytest.fixture
-def fitted(run, folder, tmp_path, large):
-    out = tmp_path / "model.skops"
-    found = run("fit", folder, *FIT, "--model", "linear", "--out", out, "--json")
+@pytest.fixture(scope="module")
+def fitted(run, folder, tmp_path_factory):
+    """A model file and what the command said when it wrote it."""
+    out = tmp_path_factory.mktemp("models") / "model.skops"
+    with pytest.MonkeyPatch.context() as limits:
+        make_large(limits)
+        found = run("fit", folder, *FIT, "--model", "linear", "--out", out, "--json")
     assert found.exit_code == 0, found.stderr
     return out, found
 
@@ -89,7 +95,7 @@ def test_a_model_that_needs_all_rows_says_how_many_it_took(run, folder, large):
 
 @pytest.mark.parametrize("name", ["found.csv", "found.parquet"])
 def test_predictions_by_blocks_are_those_of_the_whole_table(
-    name, run, fitted, folder, frame, tmp_path, monkeypatch
+    name, run, fitted, folder, frame, tmp_path, monkeypatch, large
 ):
     by_blocks = tmp_path / name
     found = run("predict", fitted[0], folder, "--proba", "--keep", "--out", by_blocks)
@@ -105,7 +111,7 @@ def test_predictions_by_blocks_are_those_of_the_whole_table(
     assert got["a"].to_list() == frame["a"].to_list()
 
 
-def test_scores_by_blocks_are_those_of_the_whole_table(run, fitted, folder, monkeypatch):
+def test_scores_by_blocks_are_those_of_the_whole_table(run, fitted, folder, monkeypatch, large):
     found = run("evaluate", fitted[0], folder, "--json")
     monkeypatch.undo()
     wanted = run("evaluate", fitted[0], folder, "--json")
@@ -115,9 +121,7 @@ def test_scores_by_blocks_are_those_of_the_whole_table(run, fitted, folder, monk
     assert "Left out 15 rows without y." in found.stderr
 
 
-def test_cells_not_seen_before_are_counted_over_all_blocks(
-    run, fitted, frame, tmp_path, monkeypatch
-):
+def test_cells_not_seen_before_are_counted_over_all_blocks(run, fitted, frame, tmp_path, large):
     path = tmp_path / "new.csv"
     frame.with_columns(site=pl.lit("east")).write_csv(path)
     found = run("predict", fitted[0], path, "--out", tmp_path / "found.csv")
@@ -126,7 +130,7 @@ def test_cells_not_seen_before_are_counted_over_all_blocks(
 
 
 def test_a_wrong_cell_far_below_names_the_file_and_writes_nothing(
-    run, fitted, folder, frame, tmp_path
+    run, fitted, folder, frame, tmp_path, large
 ):
     home = tmp_path / "parts"
     home.mkdir()
@@ -152,17 +156,9 @@ def test_counts_of_a_large_table_are_refused(run, folder, large):
 # ---------------------------------------------------------------- clusters
 
 
-@pytest.fixture(scope="module")
-def scheduler():
-    from distributed import LocalCluster
-
-    root = str(Path(__file__).parents[2])
-    sys.path.insert(0, root)  # workers take the path from this process
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    ) as started:
-        yield started.scheduler_address
-    sys.path.remove(root)
+@pytest.fixture
+def scheduler(cluster):
+    return cluster.scheduler_address
 
 
 @needs_dask

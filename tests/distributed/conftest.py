@@ -1,8 +1,6 @@
-"""A cluster of two processes on this machine, and rows of a smooth function."""
+"""A client of the cluster, and rows of a smooth function."""
 
-import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,20 +11,6 @@ from ordinality.kernels import Gaussian
 
 # Without Dask there is nothing to test here.
 collect_ignore_glob = [] if find_spec("distributed") else ["test_*.py"]
-
-
-@pytest.fixture(scope="session")
-def cluster():
-    from distributed import LocalCluster
-
-    # Workers import the functions of these tests, and take the path from this process.
-    root = str(Path(__file__).parents[2])
-    sys.path.insert(0, root)
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    ) as started:
-        yield started
-    sys.path.remove(root)
 
 
 @pytest.fixture
