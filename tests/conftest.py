@@ -13,6 +13,9 @@ import pytest
 # Before NumPy loads: the problems here are too small for two threads, which on a busy machine
 # wait for one another. What threads do is tested with threadpoolctl, which overrides this.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Before LightGBM loads: where a second worker of the suite has the other core, two threads that
+# spin while they wait for one another took 34 s for a fit of half a second.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def pytest_configure(config: pytest.Config) -> None:

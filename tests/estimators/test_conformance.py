@@ -26,10 +26,10 @@ from ordinality.kernels import Gaussian, Linear
 
 VARIANTS = [
     OrdinalGP(inference="laplace"),
-    OrdinalGP(inference="laplace", link="logit"),
+    OrdinalGP(inference="laplace", link="logit", optimizer=None),
     OrdinalGP(inference="variational", optimizer=None, tol=1e-9),  # each step costs quadrature
     OrdinalGP(link="logit", optimizer=None),
-    OrdinalGP(criterion="loo"),
+    OrdinalGP(inference="laplace", criterion="loo"),
     OrdinalGP(inference="laplace", criterion="bound", decision="median"),
 ]
 
@@ -53,8 +53,11 @@ DATALESS = {
 }
 
 
-# A search of 130 points in five folds for each of the checks would take minutes.
+# A search of 130 points in five folds, or hundreds of rounds six times, would take minutes.
 SMALL = {
+    "OrdinalBoost": {"n_estimators": 20, "calibration_folds": 2},
+    "OrdinalTrees": {"n_estimators": 20},
+    "RankBoost": {"n_estimators": 20, "calibration_folds": 2},
     "OrdinalSVMCV": {"log_C": (0, 1), "log_kappa": (-1, 0), "fine_steps": 0, "cv": 2},
     "OrdinalConformal": {
         "estimator": OrdinalGP(optimizer=None, inference="laplace"), "calibration_folds": 2

@@ -223,7 +223,9 @@ def test_two_levels_lose_no_more_than_adaboost_for_they_move_a_threshold_as_well
     [
         OrdinalBoost("left-right", learner="stump", n_estimators=10),
         OrdinalBoost(learner="tree", n_estimators=10, validation_fraction=0.3),
-        OrdinalBoost(learner=DecisionTreeClassifier(max_depth=1), n_estimators=5),
+        OrdinalBoost(
+            learner=DecisionTreeClassifier(max_depth=1), n_estimators=5, calibration_folds=2
+        ),
         RankBoost("zero-one", learner="sigmoid", n_estimators=10, calibration_folds=None),
     ],
     ids=repr,
@@ -361,10 +363,10 @@ def test_a_stage_is_the_model_of_so_many_rounds(data, model):
 @every_model
 def test_a_warm_start_equals_one_long_run(data, model, learner):
     X, y = data
-    long = made(model, learner=learner).fit(X, y)
-    warm = made(model, learner=learner, warm_start=True, n_estimators=7).fit(X, y)
+    long = made(model, learner=learner, n_estimators=12, calibration_folds=2).fit(X, y)
+    warm = clone(long).set_params(warm_start=True, n_estimators=5).fit(X, y)
     early = warm.learners_
-    warm.set_params(n_estimators=20).fit(X, y)
+    warm.set_params(n_estimators=12).fit(X, y)
     assert all(a is b for a, b in zip(early, warm.learners_, strict=False))
     np.testing.assert_array_equal(warm.weights_, long.weights_)
     np.testing.assert_array_equal(warm.train_loss_, long.train_loss_)

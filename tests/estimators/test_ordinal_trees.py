@@ -65,6 +65,7 @@ def test_without_held_out_rows_all_rounds_are_kept(data):
 def test_the_same_seed_gives_the_same_trees_with_any_number_of_threads(data):
     X, y, _ = data
     options = {"subsample": 0.7, "colsample_bytree": 0.7, "scale": True, "nonparallel": True}
+    options["n_estimators"] = 30
     one, two = (OrdinalTrees(n_jobs=jobs, **options).fit(X, y) for jobs in (1, 2))
     np.testing.assert_array_equal(one.predict_proba(X), two.predict_proba(X))
     other = OrdinalTrees(random_state=1, **options).fit(X, y)

@@ -388,8 +388,9 @@ def test_restarts_do_not_find_less(study, fitted):
 @pytest.mark.parametrize("hyperprior", ["weak", None])
 def test_very_large_weights_give_a_model_or_an_error(inference, weight, hyperprior):
     model = PreferenceGP(
-        items=2, ties=True, link="logit", inference=inference, hyperprior=hyperprior
-    )
+        items=2, ties=True, link="logit", inference=inference, hyperprior=hyperprior,
+        max_evaluations=20,
+    )  # fmt: skip
     for answers in ([-1, 0], [1, 0, 0], [-1, 0, 1]):
         pairs, said = np.tile([0, 1], (len(answers), 1)), ""
         try:
