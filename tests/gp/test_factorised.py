@@ -165,11 +165,12 @@ def mixed(kernel, seed=3):
 @each_kernel
 def test_gradients_agree_with_differences(kernel):
     problem, h = mixed(kernel), 1e-3  # order 4: truncation and rounding are below 1e-9
-    theta, numeric = problem.theta, []
-    for e in np.eye(len(theta)):
-        at = [problem.evaluate(theta + s * h * e).value for s in (-2, -1, 1, 2)]
-        numeric.append((8 * (at[2] - at[1]) - (at[3] - at[0])) / (12 * h))
-    np.testing.assert_allclose(problem.evaluate(theta).gradient, numeric, rtol=0, atol=1e-8)
+    theta, rng = problem.theta, np.random.default_rng(0)
+    # All parameters at once, none with a small part: an error in any of them shows.
+    e = rng.choice([-1.0, 1.0], len(theta)) * rng.uniform(0.5, 1.0, len(theta))
+    at = [problem.evaluate(theta + s * h * e).value for s in (-2, -1, 1, 2)]
+    numeric = (8 * (at[2] - at[1]) - (at[3] - at[0])) / (12 * h)
+    assert problem.evaluate(theta).gradient @ e == pytest.approx(numeric, rel=0, abs=1e-8)
 
 
 @each_kernel
