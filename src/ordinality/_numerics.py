@@ -27,6 +27,7 @@ __all__ = [
     "blurred_jets",
     "interval_jets",
     "point_jet",
+    "pooled_jet",
     "truncated_normal",
 ]
 
@@ -107,6 +108,52 @@ def point_jet(link, lower, upper, f, s, out):
         _logistic_jet(lower, upper, f, s, out)
     else:
         _normal_jet(lower, upper, f, s, out)
+
+
+@loop
+def pooled_jet(logw, points, out):
+    """Write the jet of log(sum_j exp(c_j + L_j)) into ``out``, from jets of L_j in ``points``.
+
+    ``logw`` holds c_j + L_j, and afterwards the share of each term in the sum. Derivatives are
+    cumulants of those of the L_j under the shares: Faa di Bruno.
+    """
+    top = logw.max()
+    total = 0.0
+    for j in range(logw.size):
+        logw[j] = math.exp(logw[j] - top)
+        total += logw[j]
+    out[:JET] = 0.0
+    for j in range(logw.size):
+        logw[j] /= total
+        for k in range(1, JET):
+            out[k] += logw[j] * points[j, k]
+    out[0] = top + math.log(total)
+    m1, m2, m3 = out[1], out[2], out[3]
+    e11 = e111 = e1111 = e21 = e31 = e22 = e211 = 0.0
+    for j in range(logw.size):
+        a, b = points[j, 1] - m1, points[j, 2] - m2
+        wa = logw[j] * a
+        e11 += wa * a
+        e111 += wa * a * a
+        e1111 += wa * a * a * a
+        e21 += wa * b
+        e31 += wa * (points[j, 3] - m3)
+        e22 += logw[j] * b * b
+        e211 += wa * a * b
+    out[2] += e11
+    out[3] += 3.0 * e21 + e111
+    out[4] += 4.0 * e31 + 3.0 * e22 + 6.0 * e211 + e1111 - 3.0 * e11**2
+    for k in (5, 8):  # derivatives in the upper threshold and in log noise
+        p01 = p11 = p02 = p011 = 0.0
+        for j in range(logw.size):
+            a, b = points[j, 1] - m1, points[j, 2] - m2
+            wp = logw[j] * (points[j, k] - out[k])
+            p01 += wp * a
+            p11 += logw[j] * (points[j, k + 1] - out[k + 1]) * a
+            p02 += wp * b
+            p011 += wp * a * a
+        out[k + 1] += p01
+        out[k + 2] += 2.0 * p11 + p02 + p011
 
 
 @loop

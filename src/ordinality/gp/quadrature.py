@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from .._compile import loop
-from .._numerics import JET, point_jet
+from .._numerics import JET, point_jet, pooled_jet
 
 __all__ = ["expected_log_jets", "log_expected_jets"]
 
@@ -160,42 +160,12 @@ def _tilted_mode(link, lower, upper, mean, var, noise, power, jet):
 
 @loop
 def _tilted_jet(x, logw, points, var, out):
-    """Cumulants of the derivatives of log p under the tilted density: Faa di Bruno."""
-    top = logw.max()
-    w = np.exp(logw - top)
-    total = w.sum()
-    w /= total
-    means = np.zeros(JET)
-    centre = 0.0
-    for j in range(w.size):
-        means += w[j] * points[j]
-        centre += w[j] * x[j]
-    spread = e11 = e111 = e1111 = e21 = e31 = e22 = e211 = 0.0
-    for j in range(w.size):
-        a, b, c = points[j, 1] - means[1], points[j, 2] - means[2], points[j, 3] - means[3]
-        spread += w[j] * (x[j] - centre) ** 2
-        e11 += w[j] * a * a
-        e111 += w[j] * a**3
-        e1111 += w[j] * a**4
-        e21 += w[j] * a * b
-        e31 += w[j] * a * c
-        e22 += w[j] * b * b
-        e211 += w[j] * a * a * b
-    out[0] = top + math.log(total)
-    out[1] = means[1]
-    out[2] = min(means[2] + e11, 0.0)  # concave; the sum rounds to either side of zero
-    out[3] = means[3] + 3.0 * e21 + e111
-    out[4] = means[4] + 4.0 * e31 + 3.0 * e22 + 6.0 * e211 + e1111 - 3.0 * e11**2
-    for k in (5, 8):  # derivatives in the upper threshold and in log noise
-        p01 = p11 = p02 = p011 = 0.0
-        for j in range(w.size):
-            a, b = points[j, 1] - means[1], points[j, 2] - means[2]
-            p0, p1 = points[j, k] - means[k], points[j, k + 1] - means[k + 1]
-            p01 += w[j] * p0 * a
-            p11 += w[j] * p1 * a
-            p02 += w[j] * p0 * b
-            p011 += w[j] * p0 * a * a
-        out[k] = means[k]
-        out[k + 1] = means[k + 1] + p01
-        out[k + 2] = means[k + 2] + 2.0 * p11 + p02 + p011
+    """Write the jet of log E[p^power], ``logw`` being the nodes of the tilted density."""
+    pooled_jet(logw, points, out)
+    out[2] = min(out[2], 0.0)  # concave; the sum rounds to either side of zero
+    centre = spread = 0.0
+    for j in range(x.size):
+        centre += logw[j] * x[j]
+    for j in range(x.size):
+        spread += logw[j] * (x[j] - centre) ** 2
     out[JET] = spread / var
