@@ -231,7 +231,7 @@ DESIGN = Differences([[0, 1]], size=2)
     ("call", "found"),
     [
         (lambda: _numerics.interval_jets(PROBIT, ONE, TWO, TWO, 1.0), "lower has shape (1,)"),
-        (lambda: _numerics.blurred_jets(TWO, TWO, TWO, ONE, 1.0), "var has shape (1,)"),
+        (lambda: _numerics.blurred_jets(PROBIT, TWO, TWO, TWO, ONE, 1.0), "var has shape (1,)"),
         (lambda: DESIGN.see(ONE), "g has shape (1,)"),
         (lambda: DESIGN.gather(TWO), "x has shape (2,)"),
         (lambda: DESIGN.covariance(TWO), "K has shape (2,)"),
@@ -419,9 +419,11 @@ def every_jet(link):
     power = np.linspace(0.3, 1.0, len(MEAN))
     return [
         _numerics.interval_jets(link, LOWER, UPPER, MEAN, 0.6),
-        _numerics.blurred_jets(LOWER, UPPER, MEAN, VAR, 0.6),
-        quadrature.expected_log_jets(link, LOWER, UPPER, MEAN, VAR, 0.6),
-        quadrature.log_expected_jets(link, LOWER, UPPER, MEAN, VAR, 0.6, power),
+        _numerics.blurred_jets(link, LOWER, UPPER, MEAN, VAR, 0.6),
+        quadrature.expected_log_jets(link, LOWER, UPPER, MEAN, VAR, np.full(len(MEAN), 0.6)),
+        quadrature.log_expected_jets(
+            link, LOWER, UPPER, MEAN, VAR, np.full(len(MEAN), 0.6), power
+        ),
     ]
 
 

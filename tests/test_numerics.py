@@ -8,9 +8,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit
+from scipy.special import expit, ndtr
 
-from ordinality._numerics import JET, LOGIT, PROBIT, blurred_jets, interval_jets
+from ordinality._numerics import (
+    JET,
+    LOGISTIC_PARTS,
+    LOGIT,
+    PROBIT,
+    blurred_jets,
+    interval_jets,
+)
 
 INF = math.inf
 ORDER = np.array([0, 1, 2, 3, 4, 1, 2, 3, 0, 1, 2])  # a row scales as noise to minus this
@@ -24,7 +31,7 @@ def jet(link, lower, upper, latent, noise):
 
 
 def blurred(lower, upper, mean, var, noise):
-    return blurred_jets(*np.array([[lower], [upper], [mean], [var]]), noise)[:, 0]
+    return blurred_jets(PROBIT, *np.array([[lower], [upper], [mean], [var]]), noise)[:, 0]
 
 
 def lower_rows(link, lower, upper, latent, noise):
@@ -415,3 +422,81 @@ def test_shrinkage_keeps_its_digits_when_almost_nothing_is_left(var, width, mean
         expected = float(1 + mpf(var) * reference(PROBIT, lower, upper, mean, wide)[2])
     assert 0 < expected <= 1
     assert blurred(lower, upper, mean, var, noise)[JET] == pytest.approx(expected, rel=5e-13)
+
+
+# ------------------------------------------------------------ logistic noise, blurred
+
+
+def logistic_rows(n, seed=0):
+    """Intervals, latent means and variances, for noise of 0.7."""
+    rng = np.random.default_rng(seed)
+    lower = rng.normal(0, 2, n)
+    upper = lower + 0.05 + rng.exponential(1.5, n)
+    lower[: n // 4], upper[n // 4 : n // 2] = -INF, INF
+    return lower, upper, rng.normal(0, 3, n), np.exp(rng.normal(0, 1.5, n))
+
+
+def test_eight_normals_have_the_tail_of_the_logistic():
+    sigma, weight = LOGISTIC_PARTS
+    assert weight.sum() == pytest.approx(1.0, abs=1e-15)
+    z = np.linspace(-30, 0, 3001)
+    assert_allclose(ndtr(z[:, None] / sigma) @ weight, expit(z), rtol=4e-4)
+
+
+def test_blurred_logistic_noise_agrees_with_40_digits_of_its_mixture():
+    rows = logistic_rows(12)
+    found = blurred_jets(LOGIT, *rows, 0.7)
+    for i, (lower, upper, mean, var) in enumerate(zip(*rows, strict=True)):
+        with mp.workdps(40):
+            points = [mpf(mean) + k * mpf("1e-6") for k in range(-2, 3)]
+            p = [mixture_probability(lower, upper, f, var, mpf("0.7")) for f in points]
+            log_p = [mp.log(x) for x in p]
+            d1 = (8 * (log_p[3] - log_p[1]) - log_p[4] + log_p[0]) / mpf("12e-6")
+            d2 = (log_p[3] + log_p[1] - 2 * log_p[2]) / mpf("1e-12")
+        assert found[0, i] == pytest.approx(float(log_p[2]), rel=1e-12, abs=1e-14)
+        assert found[1, i] == pytest.approx(float(d1), rel=1e-11)
+        # The plain second difference is off by h^2 times the fourth derivative.
+        assert found[2, i] == pytest.approx(float(min(d2, 0)), rel=1e-9, abs=1e-10)
+
+
+def mixture_probability(lower, upper, mean, var, noise):
+    total = mpf(0)
+    for sigma, weight in LOGISTIC_PARTS.T:
+        wide = mp.sqrt((noise * mpf(sigma)) ** 2 + mpf(var))
+        l, u = (mpf(lower) - mean) / wide, (mpf(upper) - mean) / wide  # noqa: E741
+        total += mpf(weight) * (mp.ncdf(u) - mp.ncdf(l))
+    return total
+
+
+def test_blurred_logistic_rows_are_derivatives_of_the_rows_before_them():
+    rows, noise, h = logistic_rows(400), 0.7, 1e-5
+    lower, upper, mean, var = rows
+    jets = blurred_jets(LOGIT, *rows, noise)
+    straight = jets[2] < 0  # else the bound of the curvature was met
+    moves = {
+        1: lambda e: blurred_jets(LOGIT, lower, upper, mean + e, var, noise),
+        5: lambda e: blurred_jets(LOGIT, lower, upper + e, mean, var, noise),
+        8: lambda e: blurred_jets(LOGIT, *rows, noise * np.exp(e)),
+    }
+    for first, moved in moves.items():
+        slopes = (moved(h) - moved(-h)) / (2 * h)
+        for k in range(4 if first == 1 else 3):
+            ours, theirs = jets[first + k, straight], slopes[k, straight]
+            # A width of 0.05 is moved by 2e-4 of itself: differences err by 1e-8 of 20 there.
+            assert_allclose(ours, theirs, rtol=1e-7, atol=1e-7 if first != 5 else 1e-6)
+    assert_allclose(jets[JET], 1 + var * jets[2], rtol=0, atol=1e-13)
+    assert straight.mean() > 0.9
+
+
+def test_blurred_logistic_noise_is_log_concave_with_bounded_curvature():
+    z = np.linspace(-40, 40, 801)
+    for width in (0.01, 1.0, 4.0):
+        for var in (0.0, 0.3, 5.0):
+            jets = blurred_jets(LOGIT, z, z + width, 0 * z, np.full(z.size, var), 1.0)
+            assert np.all((jets[2] <= 0) & (jets[2] >= -0.5) & (jets[JET] <= 1))
+
+
+def test_blurred_logistic_noise_is_a_number_where_squares_overflow():
+    jets = blurred_jets(LOGIT, *np.array([[1e160], [INF], [0.0], [1.0]]), 1.0)
+    assert jets[0] == -INF
+    assert not np.any(np.isnan(jets))

@@ -210,25 +210,28 @@ class Ordinal:
     def log_expected(
         self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, power: np.ndarray | None = None
     ) -> Jet:
-        """log E[p(y | f)^power] under f ~ N(mean, var)."""
+        """log E[p(y | f)^power] under f ~ N(mean, var).
+
+        Power one has closed forms: that of logistic noise is a mixture of eight normals, with
+        a relative error below 4e-4.
+        """
         lower, upper = self._interval(y)
-        if self.link == "probit" and power is None:
-            return Jet(_numerics.blurred_jets(lower, upper, mean, var, self.noise))
+        link = _LINKS[self.link]
+        if power is None:
+            return Jet(_numerics.blurred_jets(link, lower, upper, mean, var, self.noise))
         if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(var))):
             raise FloatingPointError("the latent values are not finite; lower the weights.")
-        power = np.ones(len(y)) if power is None else power
         check_shape(lower.shape, mean=mean, var=var, power=power)
-        link = _LINKS[self.link]
-        return Jet(
-            quadrature.log_expected_jets(link, lower, upper, mean, var, self.noise, power)
-        )
+        noise = np.full(len(y), self.noise)
+        return Jet(quadrature.log_expected_jets(link, lower, upper, mean, var, noise, power))
 
     def expected_log(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> Jet:
         """E[log p(y | f)] under f ~ N(mean, var)."""
         lower, upper = self._interval(y)
         check_shape(lower.shape, mean=mean, var=var)
+        noise = np.full(len(y), self.noise)
         link = _LINKS[self.link]
-        return Jet(quadrature.expected_log_jets(link, lower, upper, mean, var, self.noise))
+        return Jet(quadrature.expected_log_jets(link, lower, upper, mean, var, noise))
 
     def proba(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
         """Probability of each level for latent values ~ N(mean, var); (n, K), rows sum to 1."""

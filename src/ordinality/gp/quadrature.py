@@ -2,10 +2,9 @@
 
 Two integrals over ``f ~ N(mean, var)``:
 
-* ``E[log p(f)]``, the variational view, for either link;
-* ``log E[p(f)^power]``, the view of expectation propagation, for logistic noise and for sample
-  weights below one (normal noise with power one has a closed form:
-  `ordinality._numerics.blurred_jets`).
+* ``E[log p(f)]``, the variational view;
+* ``log E[p(f)^power]``, the view of expectation propagation, for sample weights below one
+  (power one has a closed form: `ordinality._numerics.blurred_jets`).
 
 The integrands have features as wide as the noise. While the Gaussian is narrower than that, 32
 Gauss-Hermite nodes give full accuracy; otherwise Gauss-Legendre panels are laid between
@@ -43,11 +42,11 @@ def expected_log_jets(link, lower, upper, mean, var, noise):
     for i in range(mean.size):
         sd = math.sqrt(var[i])
         if _is_point(mean[i], sd):
-            point_jet(link, lower[i], upper[i], mean[i], noise, jets[:, i])
+            point_jet(link, lower[i], upper[i], mean[i], noise[i], jets[:, i])
             continue
-        count = _nodes(lower[i], upper[i], mean[i], sd, sd, noise, x, logw)
+        count = _nodes(lower[i], upper[i], mean[i], sd, sd, noise[i], x, logw)
         for j in range(count):
-            point_jet(link, lower[i], upper[i], x[j], noise, one)
+            point_jet(link, lower[i], upper[i], x[j], noise[i], one)
             jets[:, i] += math.exp(logw[j]) * one
     return jets
 
@@ -64,20 +63,20 @@ def log_expected_jets(link, lower, upper, mean, var, noise, power):
     for i in range(mean.size):
         sd = math.sqrt(var[i])
         if _is_point(mean[i], sd):
-            point_jet(link, lower[i], upper[i], mean[i], noise, jets[:JET, i])
+            point_jet(link, lower[i], upper[i], mean[i], noise[i], jets[:JET, i])
             jets[:JET, i] *= power[i]
             jets[JET, i] = 1.0
             continue
         mode, width = _tilted_mode(
-            link, lower[i], upper[i], mean[i], var[i], noise, power[i], points[0]
+            link, lower[i], upper[i], mean[i], var[i], noise[i], power[i], points[0]
         )
-        count = _nodes(lower[i], upper[i], mode, width, sd, noise, x, logw)
+        count = _nodes(lower[i], upper[i], mode, width, sd, noise[i], x, logw)
         for j in range(count):
-            point_jet(link, lower[i], upper[i], x[j], noise, points[j])
+            point_jet(link, lower[i], upper[i], x[j], noise[i], points[j])
             points[j] *= power[i]
             # The nodes integrate against N(mode, width^2) or N(mode, var); swap it for N(mean,
             # var).
-            reference = width if sd < _NARROW * noise else sd
+            reference = width if sd < _NARROW * noise[i] else sd
             logw[j] += points[j, 0] + 0.5 * ((x[j] - mode) / reference) ** 2
             logw[j] += math.log(reference / sd) - 0.5 * ((x[j] - mean[i]) / sd) ** 2
         _tilted_jet(x[:count], logw[:count], points[:count], var[i], jets[:, i])
