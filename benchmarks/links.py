@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
 from ordinality import OrdinalGP
 from ordinality.datasets import smooth_ordinal
 

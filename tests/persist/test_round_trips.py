@@ -73,6 +73,7 @@ ORDINAL = {
     "variational": OrdinalGP(inference="variational", optimizer=None),
     "leave-one-out": OrdinalGP(criterion="loo", hyperprior={"noise": 1.0}),
     "bound": OrdinalGP(criterion="bound", decision="median", hyperprior=None),
+    "noise by features": OrdinalGP(scale="log-linear"),
     "logit": OrdinalGP(link="logit", random_state=np.random.RandomState(0)),
     "ard": OrdinalGP("ard"),
     "plsor": LeastSquaresOrdinalGP(),

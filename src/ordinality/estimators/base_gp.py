@@ -184,8 +184,8 @@ class Learner:
     ) -> tuple[Belief, Settled]:
         """The belief after all rows, from that of the rows from which theta was learnt."""
         return settle(
-            belief, fit.likelihood, whole.X, whole.y, whole.weights, engine=self.inference,
-            tell=tell,
+            belief, whole.model(fit.best.theta)[1], whole.X, whole.y, whole.weights,
+            engine=self.inference, tell=tell,
         )  # fmt: skip
 
     def _with_learnt_points(
@@ -432,7 +432,7 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
             ``classes_``.
         """
         check_is_fitted(self)
-        scores = self.fit_.likelihood.log_proba(*self.predict_latent(X))
+        scores = self._likelihood_of(X).log_proba(*self.predict_latent(X))
         scores = scores[:, self._order.columns]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
@@ -477,7 +477,7 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         rng = np.random.default_rng(check_random_state(seed).randint(2**31))
         draws = mean + rng.standard_normal((n_samples, len(Z))) @ _root(covariance, prior)
         latent = self._latent(draws.ravel(), np.zeros(draws.size))
-        proba = self.fit_.likelihood.proba(*latent)
+        proba = self._likelihood_of(np.tile(X, (n_samples, 1))).proba(*latent)
         return proba.reshape(n_samples, len(Z), -1)[:, place.ravel()]
 
     def __sklearn_tags__(self) -> Any:
@@ -542,7 +542,11 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         return mean, variance
 
     def _level_proba(self, X: Any) -> np.ndarray:
-        return self.fit_.likelihood.proba(*self.predict_latent(X))
+        return self._likelihood_of(X).proba(*self.predict_latent(X))
+
+    def _likelihood_of(self, X: Any) -> Any:
+        """The likelihood of rows to predict."""
+        return self.fit_.likelihood
 
     def _scaled(self, X: np.ndarray, inputs: str) -> np.ndarray:
         return X[:, self._kept] if inputs == "gram" else self._scaling(X)

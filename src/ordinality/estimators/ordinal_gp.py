@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from .. import levels as _levels
 from ..gp.criteria import CRITERIA, ENGINES, InducingObjective, Objective
 from ..gp.laplace import excess
-from ..gp.likelihoods import Ordinal
+from ..gp.likelihoods import LogLinear, Ordinal
 from ..gp.optimise import Fit
 from ..gp.posterior.inducing import Basis, greedy_points
 from ..gp.posterior.observations import Predictor
@@ -85,6 +85,10 @@ class OrdinalGP(GaussianProcessClassifier):
         Thresholds where learning starts; None is the papers' -1, -1 + 2/K, ...
     link : {"probit", "logit"}, default="probit"
         Normal or logistic noise.
+    scale : {"log-linear", None}, default=None
+        None is one noise for all rows. "log-linear" learns how its logarithm depends on each
+        feature; whether that predicts better, cross-validation tells and the evidence does
+        not. All rows must be in memory.
     hyperprior : "weak", None or mapping, default="weak"
         Prior of the learnt parameters. "weak" keeps small samples from overfitting; None is
         pure evidence; a mapping gives standard deviations (or (centre, sd) pairs) by kind of
@@ -131,7 +135,9 @@ class OrdinalGP(GaussianProcessClassifier):
     thresholds_ : ndarray of shape (K - 1,)
         Learnt thresholds, increasing, on the scale of the latent function.
     noise_ : float
-        Learnt noise.
+        Learnt noise; with ``scale="log-linear"`` that of a row of average features.
+    scale_coef_ : ndarray of shape (d,) or None
+        What one standard deviation of each feature adds to the logarithm of the noise.
     total_noise_ : float
         The noise and what inducing points leave of the prior variance, together: the deviation
         of a row from what the points say. Compare this, not ``noise_``, across points.
@@ -185,6 +191,7 @@ class OrdinalGP(GaussianProcessClassifier):
         noise: float = 1.0,
         thresholds: Any = None,
         link: str = "probit",
+        scale: str | None = None,
         hyperprior: Any = "weak",
         standardize: bool = True,
         optimizer: str | None = "lbfgs",
@@ -208,6 +215,7 @@ class OrdinalGP(GaussianProcessClassifier):
         self.noise = noise
         self.thresholds = thresholds
         self.link = link
+        self.scale = scale
         self.hyperprior = hyperprior
         self.standardize = standardize
         self.optimizer = optimizer
@@ -307,6 +315,11 @@ class OrdinalGP(GaussianProcessClassifier):
                 "partial_fit chooses its points among the rows as they come; set "
                 "learn_points=False, or fit all rows at once."
             )
+        if self.scale is not None:
+            raise ValueError(
+                f"partial_fit has one noise for all rows; set scale=None, not {self.scale!r}, "
+                "or fit all rows at once."
+            )
         if self.inducing is None or self.criterion != "evidence":
             raise ValueError(
                 "partial_fit needs inducing points and the evidence; set inducing to 'auto' or "
@@ -403,8 +416,8 @@ class OrdinalGP(GaussianProcessClassifier):
         Parameters
         ----------
         theta : array-like of shape (p,), default=None
-            ``[kernel_.theta, log noise, thresholds[0], log diff(thresholds)]``; None is the
-            fit.
+            ``[kernel_.theta, log noise, thresholds[0], log diff(thresholds)]``, then
+            ``scale_coef_`` if there is one; None is the fit.
         eval_gradient : bool, default=False
             Whether the gradient in theta is wanted too.
 
@@ -423,6 +436,7 @@ class OrdinalGP(GaussianProcessClassifier):
             inference=tuple(ENGINES),
             criterion=CRITERIA,
             link=("probit", "logit"),
+            scale=("log-linear", None),
             optimizer=("lbfgs", None),
             standardize=(True, False),
             coarse_to_fine=(True, False),
@@ -455,7 +469,16 @@ class OrdinalGP(GaussianProcessClassifier):
         start = (
             -1.0 + 2.0 / K * np.arange(K - 1) if self.thresholds is None else self.thresholds
         )
-        likelihood = Ordinal(_levels.check_thresholds(start, K), float(self.noise), self.link)
+        likelihood: Any = Ordinal(
+            _levels.check_thresholds(start, K), float(self.noise), self.link
+        )
+        if self.scale is not None:
+            if kernel.inputs != "features":
+                raise ValueError(
+                    "scale='log-linear' needs rows of complete features, but the kernel takes "
+                    f"{kernel.inputs}; use a kernel over features, or scale=None."
+                )
+            likelihood = LogLinear(likelihood, np.zeros(Z.shape[1]), Z)
         objective = Objective(
             Z, ranks, weights, kernel, likelihood, self.inference, self.criterion,
             None, self.tol, self.max_iter,
@@ -477,6 +500,8 @@ class OrdinalGP(GaussianProcessClassifier):
         return objective if points is None else InducingObjective(**vars(objective), **points)
 
     def _fit_partitions(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        if self.scale is not None:
+            return super()._fit_partitions(X, y, sample_weight)
         from .partitioned import fit_partitions
 
         fit_partitions(self, X, y, sample_weight)
@@ -484,7 +509,7 @@ class OrdinalGP(GaussianProcessClassifier):
 
     def _takes_blocks(self) -> bool:
         exact = self.inducing is None or self.criterion != "evidence"
-        return not exact and self._inputs() == "features"
+        return not exact and self.scale is None and self._inputs() == "features"
 
     def _fit_mapped(self, X: np.memmap, y: Any, sample_weight: Any) -> Self:
         from .partitioned import fit_mapped
@@ -495,7 +520,9 @@ class OrdinalGP(GaussianProcessClassifier):
     def _keep(self, fit: Fit[Objective]) -> tuple[np.ndarray, np.ndarray]:
         self._keep_latent(fit)
         a = fit.best.approximation
-        self.noise_ = fit.likelihood.noise
+        scaled = isinstance(fit.likelihood, LogLinear)
+        self.noise_ = fit.likelihood.base.noise if scaled else fit.likelihood.noise
+        self.scale_coef_ = fit.likelihood.zeta if scaled else None
         self.log_evidence_ = a.log_evidence
         self.converged_ = bool(fit.converged and a.converged)
         if isinstance(fit.problem, InducingObjective):  # `_learn` has kept its predictor
@@ -506,6 +533,13 @@ class OrdinalGP(GaussianProcessClassifier):
             self.unexplained_ = 0.0
             self.inducing_points_ = None
         return a.cavity_mean, a.cavity_var
+
+    def _likelihood_of(self, X: Any) -> Any:
+        likelihood = self.fit_.likelihood
+        if not isinstance(likelihood, LogLinear):
+            return likelihood
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return replace(likelihood, X=self._scaling(X))
 
     def _warn_unless_converged(self) -> None:
         fit, a = self.fit_, self.fit_.best.approximation

@@ -34,6 +34,7 @@ WEAK: dict[str, float] = {
     "offset": 1.0,
     "foreign": 1.0,
     "noise": 0.5,
+    "noise_slope": 0.1,  # 0.25 is worse: it follows chance
     "comparison_noise": 1.0,  # judges differ more than measurements: docs/preferences.md
     "slope": 1.0,
     "first_threshold": 6.0,

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,6 +43,7 @@ __all__ = [
     "Jet",
     "LearntLikelihood",
     "Likelihood",
+    "LogLinear",
     "Ordinal",
     "Several",
     "Symmetric",
@@ -55,6 +56,7 @@ _BOXES = {
     "comparison_noise": (-7.0, 3.0),
     "first_threshold": (-20.0, 20.0),
     "gap": (-8.0, 3.0),
+    "noise_slope": (-2.0, 2.0),
 }
 
 
@@ -338,6 +340,93 @@ class Symmetric(Ordinal):
         right = above[self.n_levels - 1 - q : -1]
         left = above[0] - above[q:0:-1]  # the mirror images
         return np.concatenate([[by_noise], self.steps * (right - left)])
+
+
+@dataclass(frozen=True)
+class LogLinear:
+    """An `Ordinal` whose noise depends on features: ``log noise_i = log noise + X[i] @ zeta``.
+
+    The free parameters are those of ``base``, then ``zeta``.
+    """
+
+    base: Ordinal
+    zeta: np.ndarray  # (d,)
+    X: np.ndarray  # (n, d), of the observations
+
+    @property
+    def noise(self) -> np.ndarray:
+        """Of each observation."""
+        return self.base.noise * np.exp(self.X @ self.zeta)
+
+    @property
+    def max_precision(self) -> np.ndarray:
+        """Of each observation."""
+        return self.base.max_precision * np.exp(-2.0 * (self.X @ self.zeta))
+
+    @property
+    def thresholds(self) -> np.ndarray:
+        return self.base.thresholds
+
+    @property
+    def n_levels(self) -> int:
+        return self.base.n_levels
+
+    @property
+    def theta(self) -> np.ndarray:
+        """Those of the base, then zeta."""
+        return np.concatenate([self.base.theta, self.zeta])
+
+    def with_theta(self, theta: np.ndarray) -> LogLinear:
+        """The same likelihood at other free parameters."""
+        k = len(theta) - len(self.zeta)
+        return replace(self, base=self.base.with_theta(theta[:k]), zeta=theta[k:])
+
+    @property
+    def theta_kinds(self) -> tuple[str, ...]:
+        """What each entry of `theta` is."""
+        return (*self.base.theta_kinds, *("noise_slope",) * len(self.zeta))
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Box for `theta`."""
+        slopes = widened([_BOXES["noise_slope"]] * len(self.zeta), self.zeta)
+        return np.concatenate([self.base.bounds, slopes])
+
+    def point(self, y: np.ndarray, mean: np.ndarray) -> Jet:
+        """log p(y | f) at f = mean."""
+        return self._each(1).point(y, mean)
+
+    def log_expected(
+        self, y: np.ndarray, mean: np.ndarray, var: np.ndarray, power: np.ndarray | None = None
+    ) -> Jet:
+        """log E[p(y | f)^power] under f ~ N(mean, var)."""
+        return self._each(1).log_expected(y, mean, var, power)
+
+    def expected_log(self, y: np.ndarray, mean: np.ndarray, var: np.ndarray) -> Jet:
+        """E[log p(y | f)] under f ~ N(mean, var)."""
+        return self._each(1).expected_log(y, mean, var)
+
+    def proba(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+        """Probability of each level; see `Ordinal.proba`."""
+        return self._each(self.n_levels).proba(mean, var)
+
+    def log_proba(self, mean: np.ndarray, var: np.ndarray) -> np.ndarray:
+        """Log probability of each level; see `Ordinal.log_proba`."""
+        return self._each(self.n_levels).log_proba(mean, var)
+
+    def pull(self, y: np.ndarray, jet: Jet, *weights: np.ndarray) -> np.ndarray:
+        """Gradient in ``theta``; see `Ordinal.pull`."""
+        by_row = sum(w * jet.scale[i] for i, w in enumerate(weights))
+        return np.concatenate([self.base.pull(y, jet, *weights), self.X.T @ by_row])
+
+    def only(self, which: slice | np.ndarray) -> LogLinear:
+        """The likelihood of some of the observations."""
+        return replace(self, X=self.X[which])
+
+    def _each(self, copies: int) -> Ordinal:
+        """The base with the noise of each observation, ``copies`` times in a row."""
+        noise: Any = np.repeat(self.noise, copies)
+        return replace(self.base, noise=noise)
 
 
 @dataclass(frozen=True)

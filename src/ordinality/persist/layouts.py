@@ -90,6 +90,9 @@ _VALUES: dict[str, Layout] = {
         "thresholds": floats("K-1", increasing=True), "noise": _POSITIVE, "link": _LINK,
         "also": lambda one: equal(one.thresholds, -one.thresholds[::-1]),
     },
+    "LogLinear": {
+        "base": part("Ordinal"), "zeta": floats("z"), "X": floats("m", "z"),
+    },
     "Several": {
         "parts": every(part("Ordinal", "Symmetric"), "q"),
         "kind": ints("m", low=0, high="q"),
@@ -125,6 +128,8 @@ def _covers(problem: Any) -> bool:
     if hasattr(likelihood, "parts"):
         n_levels = np.array([one.n_levels for one in likelihood.parts])
         return len(likelihood.kind) == len(y) and bool(np.all(y < n_levels[likelihood.kind]))
+    if hasattr(likelihood, "zeta") and likelihood.X.shape != problem.X.shape:
+        return False
     return bool(np.all(y < likelihood.n_levels))
 
 
@@ -174,7 +179,7 @@ _PROBLEM: Layout = {
     "y": ints("m", low=0),
     "weights": floats("m", low=1e-300, high=1e300),
     "kernel": _KERNEL,
-    "likelihood": part("Ordinal", "Several", "Symmetric"),
+    "likelihood": part("LogLinear", "Ordinal", "Several", "Symmetric"),
     "engine": _ENGINES,
     "criterion": choice("evidence", "bound", "loo"),
     "prior": optional(part("Hyperprior", t="t")),
@@ -655,7 +660,12 @@ def _calibrated(model: Any) -> bool:
 
 _HALFSPACE: Layout = {"w": floats("d"), "bias": number()}
 _ESTIMATORS: dict[str, Layout] = {
-    "OrdinalGP": {**_GP, "log_evidence_": _VALUE, "_stream?": part("Stream", d="d")},
+    "OrdinalGP": {
+        **_GP,
+        "log_evidence_": _VALUE,
+        "scale_coef_": optional(floats("d")),
+        "_stream?": part("Stream", d="d"),
+    },
     "LeastSquaresOrdinalGP": {**_GP, "slope_": number(), "loo_log_score_": _VALUE},
     "OrdinalBoost": _BOOSTED,
     "OrdinalRegression": _REGRESSED,

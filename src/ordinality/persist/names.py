@@ -44,7 +44,7 @@ _PLACES = """
     gp.design: Combinations Direct Labels
     gp.hyperpriors: Hyperprior
     gp.least_squares: InducingLeastSquares LeastSquares Score
-    gp.likelihoods: Jet Ordinal Several Symmetric
+    gp.likelihoods: Jet LogLinear Ordinal Several Symmetric
     gp.optimise: Fit
     gp.posterior.inducing: InducingPredictor
     gp.posterior.observations: Factor Predictor

@@ -508,7 +508,10 @@ class InducingPoints:
 
     def on_rows(self: Any, rows: Any) -> Any:
         """The same problem and points, on some of the rows."""
-        return replace(self, X=self.X[rows], y=self.y[rows], weights=self.weights[rows])
+        return replace(
+            self, X=self.X[rows], y=self.y[rows], weights=self.weights[rows],
+            likelihood=self.likelihood.only(rows),
+        )  # fmt: skip
 
     def without_rows(self: Any) -> Any:
         """The same problem and points, without data."""
