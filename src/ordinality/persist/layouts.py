@@ -663,7 +663,7 @@ _ESTIMATORS: dict[str, Layout] = {
     "OrdinalGP": {
         **_GP,
         "log_evidence_": _VALUE,
-        "scale_coef_": optional(floats("d")),
+        "scale_coef_?": optional(floats("d")),
         "_stream?": part("Stream", d="d"),
     },
     "LeastSquaresOrdinalGP": {**_GP, "slope_": number(), "loo_log_score_": _VALUE},
