@@ -85,6 +85,9 @@ def models():
         "rankboost": o.RankBoost(**boost),
         "sets": o.OrdinalConformal(LogisticRegression(), calibration_folds=2),
         "sets split": o.OrdinalConformal(o.OrdinalGP(**fixed), method="split"),
+        "stack": o.OrdinalStack(
+            [("svm", o.OrdinalSVM()), ("lines", LogisticRegression())], cv=2
+        ),
         "trees": o.OrdinalTrees(3, min_child_samples=2),
         "trees all": o.OrdinalTrees(
             3, min_child_samples=2, scale=True, nonparallel=True, validation_fraction=None

@@ -9,6 +9,7 @@ import pytest
 import sklearn
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -61,6 +62,13 @@ SMALL = {
     "OrdinalSVMCV": {"log_C": (0, 1), "log_kappa": (-1, 0), "fine_steps": 0, "cv": 2},
     "OrdinalConformal": {
         "estimator": OrdinalGP(optimizer=None, inference="laplace"), "calibration_folds": 2
+    },
+    "OrdinalStack": {
+        "estimators": [
+            ("gp", OrdinalGP(optimizer=None, inference="laplace")),
+            ("lines", LogisticRegression()),
+        ],
+        "cv": 2,
     },
 }  # fmt: skip
 

@@ -27,6 +27,7 @@ from ordinality import (
     OrdinalConformal,
     OrdinalGP,
     OrdinalRegression,
+    OrdinalStack,
     OrdinalSVM,
     OrdinalSVMCV,
     OrdinalTrees,
@@ -78,6 +79,11 @@ ESTIMATORS = {
     ),
     "OrdinalConformal": (
         OrdinalConformal(OrdinalGP(optimizer=None), calibration_folds=2), rows,
+    ),
+    "OrdinalStack": (
+        OrdinalStack(
+            [("gp", OrdinalGP(optimizer=None)), ("svm", OrdinalSVM())], cv=2, levels=[0, 1, 2]
+        ), rows,
     ),
     "OrdinalTrees": (OrdinalTrees(6, scale=True, nonparallel=True), rows),
     "RankBoost": (RankBoost(n_estimators=4, learner="tree", calibration_folds=2), rows),

@@ -11,6 +11,7 @@ from scipy.stats import binom
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -177,6 +178,7 @@ WORDS = np.array(["low", "mid", "high"])
     [
         LogisticRegression(), OrdinalGP(optimizer=None), OrdinalSVM(calibration_folds=2),
         make_pipeline(StandardScaler(), GaussianNB()),
+        make_pipeline(StandardScaler(), OrdinalGP(optimizer=None)),
         OrdinalGP(optimizer=None, levels=WORDS.tolist()),
     ],
     ids=lambda inner: type(inner).__name__,
@@ -229,6 +231,6 @@ def test_what_means_nothing_is_refused(changes, error, message):
 
 def test_weights_are_refused_where_the_classifier_takes_none():
     X, y = drawn(np.random.default_rng(0), 60)
-    model = OrdinalConformal(make_pipeline(StandardScaler(), GaussianNB()))
-    with pytest.raises(ValueError, match="Pipeline takes no sample weights; leave"):
+    model = OrdinalConformal(make_pipeline(StandardScaler(), KNeighborsClassifier()))
+    with pytest.raises(ValueError, match="KNeighborsClassifier takes no sample weights; leave"):
         model.fit(X, y, sample_weight=np.ones(60))

@@ -4,7 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from sklearn.ensemble import (
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
@@ -23,6 +27,7 @@ from ordinality.estimators import (
     OrdinalConformal,
     OrdinalGP,
     OrdinalRegression,
+    OrdinalStack,
     OrdinalSVM,
     OrdinalSVMCV,
     OrdinalTrees,
@@ -89,6 +94,14 @@ ORDINAL = {
     "trees": OrdinalTrees(5),
     "sets": OrdinalConformal(LogisticRegression()),
     "sets of trees": OrdinalConformal(OrdinalTrees(3), method="split", per_level=True),
+    "stack": OrdinalStack(
+        [
+            ("gp", OrdinalGP(optimizer=None)),
+            ("lines", make_pipeline(StandardScaler(), LogisticRegression())),
+            ("svm", make_pipeline(StandardScaler(), OrdinalSVM())),
+        ]
+    ),
+    "stack of one": OrdinalStack([("forest", RandomForestClassifier(3, random_state=0))]),
     "trees, all": OrdinalTrees(5, scale=True, nonparallel=True, levels=[0, 1, 2, 3]),
     "ranked": RankBoost(n_estimators=4, thresholding="zero-one"),
     "ranked trees": RankBoost(n_estimators=4, learner="tree"),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .ordinal_conformal import OrdinalConformal
     from .ordinal_gp import OrdinalGP
     from .ordinal_regression import OrdinalRegression
+    from .ordinal_stack import OrdinalStack
     from .ordinal_svm import OrdinalSVM, OrdinalSVMCV
     from .ordinal_trees import OrdinalTrees
     from .preference_gp import PreferenceGP
@@ -33,6 +34,7 @@ __all__ = [
     "OrdinalRegression",
     "OrdinalSVM",
     "OrdinalSVMCV",
+    "OrdinalStack",
     "OrdinalTrees",
     "PreferenceGP",
     "PreferenceSVM",
@@ -53,6 +55,7 @@ _HOMES = {
     "OrdinalRegression": "ordinal_regression",
     "OrdinalSVM": "ordinal_svm",
     "OrdinalSVMCV": "ordinal_svm",
+    "OrdinalStack": "ordinal_stack",
     "OrdinalTrees": "ordinal_trees",
     "PreferenceGP": "preference_gp",
     "PreferenceSVM": "preference_svm",

@@ -10,11 +10,7 @@ import numpy as np
 from scipy.stats import beta
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
-from sklearn.utils.validation import (
-    check_is_fitted,
-    has_fit_parameter,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
 from .base_ordinal import OrdinalClassifier
 from .calibration import fold_splits
@@ -30,6 +26,7 @@ from .fitting import (
 )
 from .ordinal_gp import OrdinalGP
 from .threads import thread_map
+from .wrapped import checked_rows, fit_member, ordered_proba, own_levels, ready_copy
 
 __all__ = ["OrdinalConformal", "growth_scores", "pooled_levels", "score_bound"]
 
@@ -176,7 +173,7 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
         """
         self._check_parameters()
         log = FitLog(self)
-        X = _checked_rows(self, X, reset=True)
+        X = checked_rows(self, X, reset=True)
         checked = check_labels(y, X.shape[0])
         weights = check_weights(sample_weight, X.shape[0])
         kept = np.flatnonzero(weights > 0)
@@ -211,7 +208,7 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
             Predicted labels.
         """
         check_is_fitted(self)
-        return np.asarray(self.estimator_.predict(_checked_rows(self, X)))
+        return np.asarray(self.estimator_.predict(checked_rows(self, X)))
 
     def predict_set(self, X: Any) -> np.ndarray:
         """First and last level of the set of each row; the levels between belong to it.
@@ -227,7 +224,7 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
             Labels, the lower end first.
         """
         check_is_fitted(self)
-        X = _checked_rows(self, X)
+        X = checked_rows(self, X)
         proba = self._ordered(self.estimator_, X)
         if self.method_ == "split":
             member = growth_scores(proba) <= self._bounds[self.groups_]
@@ -262,36 +259,28 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
 
     def _resolve(self, y: Any, given: Any) -> Any:
         """Order of the labels; that of the wrapped classifier if none was stated here."""
-        if self.levels is None and getattr(self.estimator, "levels", None) is not None:
-            return clone(self).set_params(levels=self.estimator.levels)._resolve(y, given)
+        stated = own_levels(self.estimator)
+        if self.levels is None and stated:
+            return clone(self).set_params(levels=stated[0])._resolve(y, given)
         return super()._resolve(y, given)
 
     def _level_proba(self, X: Any) -> np.ndarray:
-        return self._ordered(self.estimator_, _checked_rows(self, X))
+        return self._ordered(self.estimator_, checked_rows(self, X))
 
     def _ordered(self, fitted: Any, X: Any) -> np.ndarray:
         """Probabilities of the levels in order; zero for one that the model has not seen."""
-        proba = np.zeros((X.shape[0], len(self.levels_)))
-        proba[:, self._order.encode(fitted.classes_)] = fitted.predict_proba(X)
-        return proba
+        return ordered_proba(fitted, X, self._order)
 
     def _fitting(
         self, X: Any, y: np.ndarray, weights: np.ndarray | None
     ) -> Callable[[np.ndarray], Any]:
         """A function that fits a copy of the classifier to some rows."""
         given = OrdinalGP() if self.estimator is None else self.estimator
-        if weights is not None and not has_fit_parameter(given, "sample_weight"):
-            raise ValueError(
-                f"{type(given).__name__} takes no sample weights; leave sample_weight out, or "
-                "choose a classifier that takes them."
-            )
 
         def fit(index: np.ndarray) -> Any:
-            model = clone(given)
-            if isinstance(model, OrdinalClassifier) and model.levels is None:
-                model.set_params(levels=self.levels_)
-            more = {} if weights is None else {"sample_weight": weights[index]}
-            return model.fit(take_rows(X, index), y[index], **more)
+            some = None if weights is None else weights[index]
+            model = ready_copy(given, self.levels_)
+            return fit_member(model, take_rows(X, index), y[index], some)
 
         return fit
 
@@ -412,13 +401,3 @@ def _weight_from(scores: np.ndarray, weights: np.ndarray, asked: np.ndarray) -> 
     order = np.argsort(scores)
     below = np.concatenate([[0.0], np.cumsum(weights[order])])
     return below[-1] - below[np.searchsorted(scores[order], asked)]
-
-
-def _checked_rows(estimator: Any, X: Any, reset: bool = False) -> Any:
-    """Rows as the classifier is to see them: a frame as it is, anything else as an array."""
-    if hasattr(X, "columns"):
-        validate_data(estimator, X, skip_check_array=True, reset=reset)
-        return X
-    return validate_data(
-        estimator, X, dtype=None, ensure_all_finite=False, accept_sparse="csr", reset=reset
-    )

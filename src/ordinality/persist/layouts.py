@@ -2,9 +2,10 @@
 
 Sizes: ``d`` features, ``K`` levels, ``n`` inputs learnt from, ``m`` observations, ``L`` labels
 that are ranked, ``T`` rounds, ``s`` support vectors, ``i`` items, ``p`` columns of the kernel's
-inputs, ``t`` free parameters. Bounds: 1e-150 where a square of the inverse must be finite,
-1e-300 and 1e300 where only the number itself and its inverse must. Parameters of estimators
-that are not listed may be any plain data: fitted models do not use them, and `fit` checks them.
+inputs, ``t`` free parameters, ``M`` members. Bounds: 1e-150 where a square of the inverse must
+be finite, 1e-300 and 1e300 where only the number itself and its inverse must. Parameters of
+estimators that are not listed may be any plain data: fitted models do not use them, and `fit`
+checks them.
 """
 
 from __future__ import annotations
@@ -641,7 +642,7 @@ _NODES = ints("N", low=0)
 _CLASSIFIER = either(
     part(
         "LeastSquaresOrdinalGP", "OrdinalBoost", "OrdinalGP", "OrdinalRegression", "OrdinalSVM",
-        "OrdinalSVMCV", "OrdinalTrees", "RankBoost", "RoundedRegressor", d="d",
+        "OrdinalSVMCV", "OrdinalStack", "OrdinalTrees", "RankBoost", "RoundedRegressor", d="d",
     ),
     theirs("d"),
 )  # fmt: skip
@@ -655,6 +656,16 @@ def _calibrated(model: Any) -> bool:
         and all(np.all(np.isin(one.classes_, model.levels_)) for one in models)
         and bool(np.all(model._folds < max(len(model.estimators_), 1)))
         and bool(np.all(np.diff(model.groups_) >= 0))
+    )
+
+
+def _pooled(model: Any) -> bool:
+    """Whether the members are named, and know no other levels than the stack."""
+    members = model.estimators_
+    return (
+        _in_order(model)
+        and 0 < len(members) == len(model.estimators)
+        and all(np.all(np.isin(one.classes_, model.levels_)) for one in members)
     )
 
 
@@ -688,6 +699,14 @@ _ESTIMATORS: dict[str, Layout] = {
         "_folds": ints("m", low=0),
         "_row_groups": ints("m", low=0, high="G"),
         "also": _calibrated,
+    },
+    "OrdinalStack": {
+        **_ORDINAL,
+        "estimators_": every(_CLASSIFIER, "M", list),
+        "weights_": floats("M", proba=True),
+        "member_log_scores_": floats("M", nan=True),
+        "log_score_": _VALUE,
+        "also": _pooled,
     },
     "OrdinalTrees": {
         **_ORDINAL,

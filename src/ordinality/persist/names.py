@@ -32,6 +32,7 @@ _PLACES = """
     estimators.ordinal_conformal: OrdinalConformal
     estimators.ordinal_gp: OrdinalGP
     estimators.ordinal_regression: OrdinalRegression
+    estimators.ordinal_stack: OrdinalStack
     estimators.ordinal_svm: OrdinalSVM OrdinalSVMCV
     estimators.ordinal_trees: OrdinalTrees
     estimators.preference_data: Answers Items
