@@ -106,6 +106,8 @@ def cells(spec: experiments.Spec, args: argparse.Namespace):
 
 def stopped(row: dict, limit: float) -> bool:
     """Whether a peer was given less time than it is to have now."""
+    if "curve_seconds" not in row:  # it failed
+        return False
     ours = row["method"].startswith("ordinality")
     wanted = min(limit, LONG if row["set"] in SMOOTH else SHORT)
     return not ours and row["curve_seconds"][-1] < wanted
@@ -121,7 +123,7 @@ def table(found: list[dict]) -> list[str]:
     ]
     for row in found:
         own = ours.get((row["set"], row["points"]))
-        if own is None or row is own:
+        if own is None or row is own or "curve_seconds" not in row:
             continue
         curve = np.stack([row[f"curve_{name}"] for name in ("seconds", "log", "rps")], axis=1)
         as_good = curve[curve[:, 1] <= own["log"], 0]
