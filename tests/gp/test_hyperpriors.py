@@ -105,7 +105,7 @@ def test_a_choice_that_is_not_understood_is_shown_with_those_that_are(choice):
 
 
 def test_an_unknown_parameter_is_named_with_the_known_ones():
-    with pytest.raises(ValueError, match="no parameter called 'nose'.*'length_scale', 'noise'"):
+    with pytest.raises(ValueError, match="no parameter called 'nose'.*'linear_share', 'noise'"):
         hyperprior({"noise": 1.0, "nose": 1.0}, THETA, KINDS)
 
 

@@ -15,6 +15,7 @@ from ordinality.kernels import (
     Gaussian,
     Kernel,
     Linear,
+    LinearGaussian,
     Matern,
     Polynomial,
     Precomputed,
@@ -44,6 +45,7 @@ KERNELS = [
     Constant(2.0) * 3.0,
     Linear(0.6),
     Linear(ARD),
+    LinearGaussian(0.3, 1.3, ARD),
     Polynomial(1, 0.5, 2.0),
     Polynomial(3, 0.5, 2.0),
     Polynomial(2, ARD, 0.3),
@@ -54,6 +56,7 @@ KERNELS = [
     translate(2.0 * theirs.RBF(ARD) * theirs.Matern(nu=1.5) + 0.5),
     PerItem(2.0 * Gaussian([0.7, 1.5]), 0.4),
     PerItem(Linear(0.6) + 0.2, 0.02),
+    PerItem(LinearGaussian(0.9, 0.7, 1.5), 0.02),
     PerItem(None),
 ]
 KERNELS_OF_ITEMS = [kernel for kernel in KERNELS if isinstance(kernel, PerItem)]

@@ -16,6 +16,7 @@ from ordinality.kernels import (
     Foreign,
     Gaussian,
     Linear,
+    LinearGaussian,
     Matern,
     Polynomial,
     RationalQuadratic,
@@ -37,6 +38,12 @@ def matern(nu, scale):
         return {0.5: 1.0, 1.5: 1 + s, 2.5: 1 + s + s**2 / 3}[nu] * np.exp(-s)
 
     return k
+
+
+def linear_gaussian(rho, c, ratio):
+    return lambda x, z: (
+        rho * np.mean(x * z / ratio**2) + (1 - rho) * np.exp(-sq(x, z, c * ratio) / (2 * D))
+    )
 
 
 def spline(x, z):
@@ -66,6 +73,8 @@ DEFINED = [
     *[(Matern(ARD, nu), matern(nu, ARD)) for nu in (0.5, 1.5, 2.5)],
     (RationalQuadratic(1.3, 0.8), lambda x, z: (1 + sq(x, z, 1.3) / 1.6) ** -0.8),
     (RationalQuadratic(ARD, 2.5), lambda x, z: (1 + sq(x, z, ARD) / 5) ** -2.5),
+    (LinearGaussian(0.3, 1.3, ARD), linear_gaussian(0.3, 1.3, np.array(ARD))),
+    (LinearGaussian(0.9, 0.7, 1.5), linear_gaussian(0.9, 0.7, np.full(D, 1.5))),
     (Constant(1.7), lambda x, z: 1.7),
     (2.0 * Gaussian(ARD), lambda x, z: 2 * np.exp(-sq(x, z, ARD) / 2)),
     (Constant(2.0) * 3.0, lambda x, z: 6.0),

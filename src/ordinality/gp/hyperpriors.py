@@ -23,11 +23,15 @@ import numpy as np
 
 __all__ = ["WEAK", "Hyperprior", "hyperprior"]
 
-#: Standard deviations of the default prior, per kind of parameter (all logarithms but the first
-#: threshold's and that of items), as chosen by experiment: docs/hyperpriors.md.
-WEAK: dict[str, float] = {
+#: Standard deviations of the default prior, or centre and deviation, per kind of parameter (all
+#: logarithms but those of the first threshold, the linear share and items), as chosen by
+#: experiment: docs/hyperpriors.md.
+WEAK: dict[str, float | tuple[float, float]] = {
     "length_scale": 1.0,
     "relevance": 2.0,  # an inverse square of a length
+    "linear_share": (-1.0, 1.5),  # log odds, centred at 0.27 wherever learning starts
+    "common_scale": (0.0, 1.0),  # likewise; learning starts at exp(-1), see `LinearGaussian`
+    "relative_scale": 0.4,
     "variance": 1.0,
     "item_variance": 0.55,  # half-normal, of the effects themselves: docs/preferences.md
     "alpha": 1.0,

@@ -8,6 +8,7 @@ For inducing points, ``pullback_between(X, Y, F)`` does the same for ``kernel(X,
 ``slope(X, Y, F)`` is the gradient in the rows of Y, and ``paired`` and ``pullback_paired`` are
 of matching rows.
 
+- A linear function plus a smooth one, the default prior: `LinearGaussian`.
 - Of distances, with one length scale or one per feature: `Gaussian`, `Matern`,
   `RationalQuadratic`. Of products of features: `Linear`, `Polynomial`, `Spline`.
 - Without parameters: `Correlation` of incomplete rows, `Precomputed` Gram matrices.
@@ -37,6 +38,7 @@ from .base import Constant, Kernel, Product, Sum
 from .features import Linear, Polynomial, Spline
 from .foreign import Foreign
 from .given import Correlation, Precomputed
+from .linear_gaussian import LinearGaussian
 from .stationary import Gaussian, Matern, RationalQuadratic
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "Gaussian",
     "Kernel",
     "Linear",
+    "LinearGaussian",
     "Matern",
     "Polynomial",
     "Precomputed",

@@ -51,6 +51,9 @@ BOXES = {
     "length_scale": (-7.0, 9.0),
     "relevance": (-18.0, 9.0),
     "variance": (-9.0, 9.0),
+    "linear_share": (-9.0, 9.0),  # log odds
+    "common_scale": (-7.0, 9.0),
+    "relative_scale": (-8.0, 8.0),
     "alpha": (-5.0, 9.0),
     "offset": (-9.0, 9.0),
 }

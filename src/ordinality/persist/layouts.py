@@ -43,8 +43,9 @@ from .contents import (
 __all__ = ["LAYOUTS"]
 
 _KERNELS = (
-    "Constant", "Correlation", "FixedPolynomial", "Foreign", "Gaussian", "Linear", "Matern",
-    "PerItem", "Polynomial", "Precomputed", "Product", "RationalQuadratic", "Spline", "Sum",
+    "Constant", "Correlation", "FixedPolynomial", "Foreign", "Gaussian", "Linear",
+    "LinearGaussian", "Matern", "PerItem", "Polynomial", "Precomputed", "Product",
+    "RationalQuadratic", "Spline", "Sum",
 )  # fmt: skip
 _KERNEL = part(*_KERNELS)
 _LEARNERS = part(
@@ -73,6 +74,10 @@ _VALUES: dict[str, Layout] = {
     "Foreign": {"kernel": anything},
     "Gaussian": {"length_scale": _SCALE, "also": _checked},
     "Linear": {"relevance": _RELEVANCE, "also": _checked},
+    "LinearGaussian": {
+        "linear_share": _POSITIVE, "common_scale": _POSITIVE, "relative_scale": _SCALE,
+        "also": _checked,
+    },
     "Matern": {"length_scale": _SCALE, "nu": _POSITIVE, "also": _checked},
     "PerItem": {"kernel": optional(_KERNEL), "variance": number(0.0), "also": _checked},
     "Polynomial": {

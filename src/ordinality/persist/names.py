@@ -58,6 +58,7 @@ _PLACES = """
     kernels.foreign: Foreign
     kernels.given: Correlation Precomputed
     kernels.items: PerItem
+    kernels.linear_gaussian: LinearGaussian
     kernels.stationary: Gaussian Matern RationalQuadratic
     levels: Order
 """
