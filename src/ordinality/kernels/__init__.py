@@ -8,7 +8,7 @@ For inducing points, ``pullback_between(X, Y, F)`` does the same for ``kernel(X,
 ``slope(X, Y, F)`` is the gradient in the rows of Y, and ``paired`` and ``pullback_paired`` are
 of matching rows.
 
-- A linear function plus a smooth one, the default prior: `LinearGaussian`.
+- A linear function plus a smooth one: `LinearGaussian`.
 - Of distances, with one length scale or one per feature: `Gaussian`, `Matern`,
   `RationalQuadratic`. Of products of features: `Linear`, `Polynomial`, `Spline`.
 - Without parameters: `Correlation` of incomplete rows, `Precomputed` Gram matrices.

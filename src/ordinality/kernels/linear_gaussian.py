@@ -1,4 +1,4 @@
-"""A linear function plus a smooth one, of features that matter more or less: the default prior.
+"""A linear function plus a smooth one, of features that matter more or less.
 
 Most data are linear to first order, and some features matter more than others. A Gaussian
 kernel alone has to learn straight lines from rows; one length scale for each feature fits the
