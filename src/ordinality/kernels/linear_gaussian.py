@@ -31,8 +31,8 @@ class LinearGaussian(Kernel):
         k(x, x') = linear_share * mean_j(x_j x'_j / r_j**2)
                    + (1 - linear_share) * exp(-1/2 mean_j(((x_j - x'_j) / (c r_j))**2)),
 
-    so that the length scale of feature ``j`` is ``sqrt(d) c r_j``. For standardised features and
-    ratios of one the prior variance of a row is one on average.
+    so that the length scale of feature ``j`` is ``sqrt(d) c r_j``. For standardised features
+    and ratios of one the prior variance of a row is one on average.
 
     Parameters
     ----------
