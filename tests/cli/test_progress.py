@@ -1,6 +1,6 @@
 """Progress: what is being done and how long it takes, as a bar or as a few plain lines."""
 
-import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,7 +13,7 @@ from ordinality.cli.output import progress
 def clock(monkeypatch):
     """A clock that the test moves: ``clock[0] += 3``."""
     now = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(output, "time", SimpleNamespace(monotonic=lambda: now[0]))
     return now
 
 
