@@ -3,6 +3,7 @@ import json
 
 import narwhals
 import numpy as np
+import polars
 import pytest
 
 import ordinality
@@ -154,3 +155,15 @@ def test_a_level_the_model_does_not_know_is_refused(found, frame):
 def test_a_misspelt_label_column_gets_a_suggestion(found, frame):
     with pytest.raises(TableError, match="did you mean 'effect'"):
         labelled_rows(found.pipeline, Table(narwhals.from_native(frame)), "efect")
+
+
+def test_a_text_column_of_many_values_is_said_to_be_shown_at_some_of_them():
+    rng = np.random.default_rng(0)
+    town = rng.integers(0, 12, 300)
+    frame = polars.DataFrame({
+        "town": [f"t{place:02d}" for place in town], "size": rng.normal(size=300),
+        "y": np.digitize(town + 2 * rng.normal(size=300), [4, 8]),
+    })  # fmt: skip
+    words = study(frame, "y", model="linear").sentences
+    assert "Effects of town are those of its 8 commonest values, of 12." in words
+    assert not [one for one in words if one.startswith("Effects of size")]

@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from sklearn.pipeline import Pipeline
 
@@ -174,11 +175,24 @@ class Study:
             f"The model gives every row a latent score; {len(levels) - 1} {cuts} the scores "
             f"into the levels of {problem.target}, from {levels[0]} to {levels[-1]}.",
             *threshold_sentences(self.effects, levels),
+            *self._commonest_values(),
             *odds_sentence(self.proportional_odds),
             f"In cross-validation it predicts the correct level for {np.mean(off == 0):.0%} "
             f"of the rows{far if len(levels) > 2 else ''}.",
             range_sentence(problem, self.choice.selected.proba, self.range_bounds),
         ]
+
+    def _commonest_values(self) -> list[str]:
+        """Which columns have effects at some of their values only."""
+        frame, found = nw.from_native(self.problem.frame, eager_only=True), []
+        for effect in self.effects:
+            count = frame[effect.column].drop_nulls().n_unique()
+            if not frame[effect.column].dtype.is_numeric() and count > len(effect.values):
+                found.append(
+                    f"Effects of {effect.column} are those of its {len(effect.values)} "
+                    f"commonest values, of {count}."
+                )
+        return found
 
     def summary(self) -> dict[str, Any]:
         """Collect everything but the figures.
