@@ -201,18 +201,18 @@ def _check_model(model: Any) -> None:
     """Refuse what needs all rows in one place, before any is loaded."""
     if model._inputs() != "features":
         raise ValueError(
-            f"kernel={model.kernel!r} takes a matrix of all rows or ratings; Dask collections "
-            "need a kernel over features."
+            f"kernel={model.kernel!r} takes a matrix of all rows or ratings; rows that "
+            "are read in parts need a kernel over features."
         )
     if model.inducing is None:
         raise ValueError(
             "inducing=None is exact inference, which needs all rows in one process; use "
-            "inducing points for Dask collections, for instance inducing=500."
+            "inducing points for rows that are read in parts, for instance inducing=500."
         )
     if model.criterion != "evidence":
         raise ValueError(
-            f"criterion={model.criterion!r} needs exact inference, and Dask collections need "
-            "inducing points; use criterion='evidence'."
+            f"criterion={model.criterion!r} needs exact inference, and rows that are read in "
+            "parts need inducing points; use criterion='evidence'."
         )
 
 
