@@ -356,7 +356,8 @@ def test_learning_from_weights_over_18_decades_is_bounded_and_says_why(n):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y, sample_weight=weights)
-    # Whether the last engine settles is a matter of rounding; if it does not, this is why.
+    # Whether the last engine or the search settles is a matter of rounding; if not, this is
+    # why.
     said = [str(w.message) for w in caught if w.category is ConvergenceWarning]
     assert model.converged_ or f"Sample weights reach {weights.max():.1e}" in said[0]
     assert model.n_iter_ < 20  # of 30: at most 3 may be of an engine that did not settle

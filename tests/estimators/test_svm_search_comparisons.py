@@ -15,7 +15,9 @@ CV = KFold(5, shuffle=True, random_state=3)
 @pytest.fixture(scope="module")
 def films():
     """Items of unequal scales, one feature of which is constant, and noisy comparisons."""
-    rng = np.random.default_rng(0)
+    # Two items that both lie on the margin of a third tie, and rounding decides between them: in
+    # four of the first six seeds, not in this one.
+    rng = np.random.default_rng(5)
     X = rng.normal(size=(40, 3)) * [1.0, 50.0, 0.0] + [0.0, 1000.0, 3.0]
     felt = X[:, 0] + np.sin(X[:, 1] / 20) + 0.3 * rng.normal(size=40)
     pairs = np.unique([rng.choice(40, 2, replace=False) for _ in range(160)], axis=0)
@@ -45,7 +47,8 @@ POINTS = [(C, kappa) for C in (0.1, 1.0, 10.0) for kappa in (0.01, 0.1, 1.0)]
 @pytest.mark.parametrize("weighted", [False, True])
 def test_held_out_pairs_are_scored_as_the_estimator_scores_them(films, weighted):
     items, pairs, answers = films
-    w = np.random.default_rng(4).integers(0, 4, size=100) if weighted else np.ones(100)
+    w = np.random.default_rng(4).uniform(0.1, 3.0, size=100) if weighted else np.ones(100)
+    w[::9] *= not weighted
     expected = []
     for C, kappa in POINTS:
         plain = PreferenceSVM(items, C, gamma=kappa / 2, tol=1e-6)
@@ -125,10 +128,11 @@ def test_other_kernels_are_searched_by_c_alone(films, classes, kernel):
     assert len(model.cv_results_["C"]) == 3
     assert not hasattr(model, "gamma_")
     X, y = classes
-    model = LabelRankingSVMCV(kernel, cv=CV, **SMALL).fit(rbf_kernel(X) if gram else X, y)
+    model = LabelRankingSVMCV(kernel, cv=CV, tol=1e-8, **SMALL)
+    model.fit(rbf_kernel(X) if gram else X, y)
     assert model.best_score_ > 0.7
     if gram:  # the same kernel by name
-        named = LabelRankingSVM(model.C_, gamma=1 / 3, standardize=False).fit(X, y)
+        named = LabelRankingSVM(model.C_, gamma=1 / 3, tol=1e-8, standardize=False).fit(X, y)
         np.testing.assert_allclose(model.dual_coef_, named.dual_coef_, atol=1e-6)
 
 

@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 # A row of weight w is rounded by eps w in the criterion, and its site is w times as sharp as
-# others: above this weight that is why an engine does not converge.
+# others: above this weight that is why an engine or a search does not converge.
 _HEAVY = 1e6
 
 # Inducing points. Exact inference takes 8 s at 2000 rows; 500 points are as good there, and
@@ -290,14 +290,8 @@ class Learner:
             return "features"
 
     def _warn_of_engine(self, inference: str, tol: float, stacklevel: int = 5) -> None:
-        a, weights = self.fit_.best.approximation, self.fit_.problem.weights
-        advice = "Raise max_iter or tol, or try inference='laplace'."
-        if np.max(weights, initial=0.0) > _HEAVY:
-            advice = (
-                f"Sample weights reach {np.max(weights):.1e}, which leaves too few digits for "
-                f"the other rows: divide the weights by their mean ({np.mean(weights):.2g}), "
-                "and check the largest for errors."
-            )
+        a = self.fit_.best.approximation
+        advice = self._advice("Raise max_iter or tol, or try inference='laplace'.")
         warnings.warn(
             f"{inference} did not converge in {a.n_iter} iterations: residual {a.residual:.1e} "
             f"is above tol={tol:.0e}. The model is usable but its evidence is approximate. "
@@ -309,10 +303,21 @@ class Learner:
     def _warn_of_search(self, criterion: str) -> None:
         warnings.warn(
             f"the search stopped after {self.fit_.n_evaluations} evaluations while {criterion} "
-            "was still increasing; the best parameters found are kept. Raise max_evaluations, "
-            "or start from a better kernel.",
+            "was still increasing; the best parameters found are kept. "
+            + self._advice("Raise max_evaluations, or start from a better kernel."),
             ConvergenceWarning,
             stacklevel=5,
+        )
+
+    def _advice(self, usual: str) -> str:
+        """What to do where something did not converge: mend heavy weights, or the usual."""
+        weights = self.fit_.problem.weights
+        if np.max(weights, initial=0.0) <= _HEAVY:
+            return usual
+        return (
+            f"Sample weights reach {np.max(weights):.1e}, which leaves too few digits for the "
+            f"other rows: divide the weights by their mean ({np.mean(weights):.2g}), and check "
+            "the largest for errors."
         )
 
 
