@@ -15,8 +15,8 @@ CV = KFold(5, shuffle=True, random_state=3)
 @pytest.fixture(scope="module")
 def films():
     """Items of unequal scales, one feature of which is constant, and noisy comparisons."""
-    # Two items that both lie on the margin of a third tie, and rounding decides between them: in
-    # four of the first six seeds, not in this one.
+    # Two items that both lie on the margin of a third tie, and rounding decides between them:
+    # in four of the first six seeds, not in this one.
     rng = np.random.default_rng(5)
     X = rng.normal(size=(40, 3)) * [1.0, 50.0, 0.0] + [0.0, 1000.0, 3.0]
     felt = X[:, 0] + np.sin(X[:, 1] / 20) + 0.3 * rng.normal(size=40)
