@@ -89,7 +89,7 @@ def model(setting: str, y: np.ndarray):
             chosen["n_restarts"] = int(option.removeprefix("restarts="))
     if method == "plsor":
         return LeastSquaresOrdinalGP(**chosen)
-    return OrdinalGP(inference=method, **chosen)
+    return OrdinalGP("gaussian", link="probit", inference=method, **chosen)
 
 
 def tested(problem: datasets.Split, seed: int, setting: str) -> dict:

@@ -134,7 +134,7 @@ def _faults(model, new):
     added = model.noise_**2 if isinstance(model, LeastSquaresOrdinalGP) else 0.0
     if np.any(variance < added):
         faults.append("latent variance below zero")
-    if np.any(variance > (model.kernel_.diag(new) + added) * (1 + 1e-9)):
+    if np.any(variance > (model.kernel_.diag(model._scaling(new)) + added) * (1 + 1e-9)):
         faults.append("latent variance above the prior's")
     if _criterion(model) > 0:
         faults.append(f"log probability above zero: {_criterion(model)}")

@@ -12,8 +12,8 @@ from scipy.special import expit, ndtr
 
 from ordinality._numerics import (
     JET,
-    LOGISTIC_PARTS,
     LOGIT,
+    PARTS,
     PROBIT,
     blurred_jets,
     interval_jets,
@@ -437,7 +437,7 @@ def logistic_rows(n, seed=0):
 
 
 def test_eight_normals_have_the_tail_of_the_logistic():
-    sigma, weight = LOGISTIC_PARTS
+    _, sigma, weight = PARTS[LOGIT]
     assert weight.sum() == pytest.approx(1.0, abs=1e-15)
     z = np.linspace(-30, 0, 3001)
     assert_allclose(ndtr(z[:, None] / sigma) @ weight, expit(z), rtol=4e-4)
@@ -461,7 +461,7 @@ def test_blurred_logistic_noise_agrees_with_40_digits_of_its_mixture():
 
 def mixture_probability(lower, upper, mean, var, noise):
     total = mpf(0)
-    for sigma, weight in LOGISTIC_PARTS.T:
+    for sigma, weight in PARTS[LOGIT][1:].T:
         wide = mp.sqrt((noise * mpf(sigma)) ** 2 + mpf(var))
         l, u = (mpf(lower) - mean) / wide, (mpf(upper) - mean) / wide  # noqa: E741
         total += mpf(weight) * (mp.ncdf(u) - mp.ncdf(l))

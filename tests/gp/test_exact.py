@@ -9,7 +9,7 @@ from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
 
-from ordinality._numerics import LOGISTIC_PARTS
+from ordinality._numerics import LOGIT, PARTS
 from ordinality.gp.criteria import ENGINES, Objective
 from ordinality.gp.likelihoods import Ordinal
 from ordinality.gp.posterior.observations import Predictor
@@ -50,7 +50,7 @@ def between(cdf, lower, upper):
 
 def logistic_mixture(z):
     """What stands for logistic noise where the weight is one."""
-    sigma, weight = LOGISTIC_PARTS
+    _, sigma, weight = PARTS[LOGIT]
     return ndtr(z[:, None] / sigma) @ weight
 
 

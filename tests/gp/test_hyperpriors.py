@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from scipy.stats import halfnorm
+from scipy.stats import halfnorm, norm
+from scipy.stats import t as student
 
 from ordinality.gp.hyperpriors import WEAK, Hyperprior, hyperprior
 from ordinality.gp.likelihoods import Ordinal
@@ -92,6 +93,33 @@ def test_effects_of_items_are_flat_where_a_mapping_leaves_them_out():
     assert prior.value(np.array([0.0, -5.0])) == prior.value(np.array([0.0, 3.0])) == 0.0
 
 
+@pytest.mark.parametrize("choice", ["weak", {"noise": 0.3, "relative_scale": (0.1, 0.7)}])
+def test_relative_scales_have_long_tails(choice):
+    start, kinds = np.array([0.2, 0.5]), ("noise", "relative_scale")
+    prior = hyperprior(choice, start, kinds)
+    (noise, centre, scale) = (0.5, 0.5, 0.4) if choice == "weak" else (0.3, 0.1, 0.7)
+
+    def density(theta):
+        return norm.logpdf(theta[0], 0.2, noise) + student.logpdf(theta[1], 3, centre, scale)
+
+    one, other = np.array([0.4, -9.0]), np.array([-0.7, 0.6])
+    gained = prior.value(other) - prior.value(one)
+    assert gained == pytest.approx(density(other) - density(one), rel=1e-12)
+    h = 1e-5
+    for at in (one, other):
+        numeric = [(prior.value(at + e) - prior.value(at - e)) / (2 * h) for e in h * np.eye(2)]
+        np.testing.assert_allclose(prior.gradient(at), numeric, rtol=0, atol=1e-8)
+        slopes = [prior.gradient(at - e) - prior.gradient(at + e) for e in h * np.eye(2)]
+        curvature = np.diag(slopes) / (2 * h)
+        np.testing.assert_allclose(prior.curvature(at), curvature, rtol=0, atol=1e-8)
+
+
+def test_relative_scales_are_flat_where_a_mapping_leaves_them_out():
+    prior = hyperprior({"noise": 0.5}, np.zeros(2), ("noise", "relative_scale"))
+    assert prior.degrees is None
+    assert prior.value(np.array([0.0, -5.0])) == 0.0
+
+
 def test_a_half_normal_has_no_centre():
     with pytest.raises(ValueError, match="item_variance.*has no centre; give the standard dev"):
         hyperprior({"item_variance": (0.0, 0.5)}, np.zeros(1), ("item_variance",))
@@ -113,3 +141,35 @@ def test_an_unknown_parameter_is_named_with_the_known_ones():
 def test_a_width_that_is_not_positive_is_refused(width):
     with pytest.raises(ValueError, match="standard deviation above zero"):
         hyperprior({"noise": width}, THETA, KINDS)
+
+
+# Judges
+
+
+def test_the_mean_of_noises_of_judges_is_normal_and_deviations_are_of_students_t():
+    kinds = ("variance", *("comparison_noise", "gap") * 4)
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=9)
+    prior = hyperprior("weak", np.zeros(9), kinds)
+    noises, others = theta[1::2], theta[[0, 2, 4, 6, 8]]
+    t, mean = student(3, scale=WEAK["judge_spread"]), noises.mean()
+    wanted = np.sum(t.logpdf(noises - mean) - t.logpdf(0.0))
+    wanted += norm.logpdf(mean, scale=WEAK["comparison_noise"]) - norm.logpdf(0.0)
+    wanted += np.sum(norm.logpdf(others, scale=prior.sd[[0, 2, 4, 6, 8]]) - norm.logpdf(0.0))
+    wanted += np.sum(np.log(prior.sd[[0, 2, 4, 6, 8]]))
+    assert prior.value(theta) == pytest.approx(wanted, rel=1e-12)
+    h = 1e-5
+    steps = h * np.eye(9)
+    slope = [(prior.value(theta + e) - prior.value(theta - e)) / (2 * h) for e in steps]
+    np.testing.assert_allclose(prior.gradient(theta), slope, rtol=1e-8)
+    bend = [(prior.gradient(theta - e) - prior.gradient(theta + e)) / (2 * h) for e in steps]
+    np.testing.assert_allclose(prior.curvature(theta), np.diagonal(bend), rtol=1e-7)
+
+
+def test_one_judge_has_a_prior_alone_and_a_mapping_may_leave_judges_apart():
+    assert hyperprior("weak", np.zeros(1), ("comparison_noise",)).together is None
+    kinds = ("comparison_noise",) * 3
+    assert hyperprior({"comparison_noise": 1.0}, np.zeros(3), kinds).together is None
+    flat = hyperprior({"judge_spread": 0.35}, np.zeros(3), kinds)
+    assert flat.value(np.full(3, 7.0)) == 0.0  # the mean is free
+    assert flat.value(np.array([0.0, 0.0, 1.0])) < -1.0

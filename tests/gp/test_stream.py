@@ -7,7 +7,16 @@ from ordinality.gp.criteria import ENGINES, InducingObjective
 from ordinality.gp.design import Direct
 from ordinality.gp.likelihoods import Ordinal
 from ordinality.gp.posterior.inducing import Basis, Inducing
-from ordinality.gp.stream import Belief, Sums, extended, fold, settle, settle_seen, visit
+from ordinality.gp.stream import (
+    Belief,
+    Sums,
+    extended,
+    fold,
+    settle,
+    settle_by,
+    settle_seen,
+    visit,
+)
 from ordinality.kernels import Gaussian
 
 KERNEL = 1.3 * Gaussian([0.9, 1.6])
@@ -152,3 +161,28 @@ def test_points_are_added_where_rows_are_new_and_kept_to_their_number():
     assert len(full.basis) <= len(grown.basis)
     left = 1.3 - np.sum(full.basis.whitened(far) ** 2, axis=1)
     assert np.max(left) < 0.1
+
+
+def backwards_and_forwards(residuals=None, factor=1.05):
+    """Visits of one value that overshoots its fixed point of 3, or have given residuals."""
+    given = None if residuals is None else iter(residuals)
+
+    def visit_all(belief):
+        gap = (3.0 - factor * (belief.shift - 3.0)) - belief.shift
+        said = abs(float(gap[0])) if given is None else next(given)
+        return Sums(np.zeros((1, 1)), belief.shift + belief.step * gap, 0.0, said, 0.0, 1.0)
+
+    return visit_all, Belief.none(Basis.of(Gaussian(1.0), np.zeros((1, 1))))
+
+
+def test_sites_that_go_back_and_forth_are_moved_by_smaller_steps():
+    belief, done = settle_by(*backwards_and_forwards(), tol=1e-6, max_visits=20)
+    assert done.converged
+    assert belief.shift[0] == pytest.approx(3.0, abs=1e-5)
+    assert belief.step == 1.0  # for whoever goes on
+
+
+def test_a_gap_that_falls_every_other_visit_has_not_settled():
+    # As visits of nursery's 9720 rows had it, with a noise of 0.01.
+    visits = backwards_and_forwards([1.1, 0.34, 0.32, 0.08, 0.4, 0.055])
+    assert not settle_by(*visits, tol=1e-2, max_visits=6)[1].converged

@@ -99,7 +99,20 @@ def test_an_unknown_name_is_answered_with_the_known_ones():
         translate("sigmoid")
 
 
-@pytest.mark.parametrize("value", [3.0, None, np.eye(2), np.sin])
+def test_names_of_gaussians_start_where_standardised_rows_are_at_that_distance():
+    X = np.random.default_rng(0).normal(size=(400, 9))
+    distance = np.sqrt(np.mean((X[::2] - X[1::2]) ** 2) * 9 / 2)
+    for name in ("gaussian", "rbf", "ard"):
+        np.testing.assert_allclose(translate(name, 9).length_scale, distance, rtol=0.05)
+
+
+def test_none_is_a_linear_plus_a_smooth_function_with_a_scale_for_each_feature():
+    kernel = translate(None, 3)
+    assert isinstance(kernel, ours.LinearGaussian)
+    np.testing.assert_array_equal(kernel.relative_scale, np.ones(3))
+
+
+@pytest.mark.parametrize("value", [3.0, np.eye(2), np.sin])
 def test_what_is_no_kernel_is_a_type_error(value):
     with pytest.raises(TypeError, match="is not a kernel object: it lacks"):
         translate(value)

@@ -14,6 +14,10 @@ the move of the site of one observation as a linear map of the move of its margi
 
 one linear system, solved for the adjoint, gives the gradient in every parameter at once.
 
+After the latent values at the inputs there may be coefficients of known covariates: independent
+of these and of one another, with the noise of a difference as their standard deviation. Answers
+with more noise then have larger effects before anything is known.
+
 Chu & Ghahramani (2005), section 3; hyperpriors as in its equation for P(theta | D).
 """
 
@@ -24,6 +28,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.sparse.linalg import LinearOperator, gmres
 
 from ..kernels.base import Kernel
@@ -51,6 +56,7 @@ __all__ = [
     "LabelObjective",
     "Objective",
     "ObjectiveValue",
+    "noise_variance",
 ]
 
 ENGINES: dict[str, Callable[..., Approximation]] = {
@@ -96,7 +102,8 @@ class Objective:
     """Data, model and criterion: a function of theta to be maximised.
 
     ``y`` are ranks from 0; ``weights`` are positive; ``design`` says what each observation saw
-    of the latent values at the rows of ``X``. Criteria other than the evidence need `Direct`.
+    of the latent values at the rows of ``X``, and after these of ``n_coefficients`` more.
+    Criteria other than the evidence need `Direct`.
     """
 
     X: np.ndarray
@@ -110,12 +117,17 @@ class Objective:
     tol: float = 1e-6
     max_iter: int = 200
     design: Design = field(default_factory=Direct)
+    n_coefficients: int = 0
 
     def evaluate(self, theta: np.ndarray, start: np.ndarray | None = None) -> ObjectiveValue:
         """Criterion, log prior and gradient at theta, the engine started from ``start``."""
+        if not len(self.y):
+            nothing = Approximation.of_nothing()
+            return self._with_prior(theta, 0.0, np.zeros(len(theta)), nothing, True)
         kernel, likelihood = self.model(theta)
         sharpest = likelihood.max_precision * max(1.0, np.max(self.weights))
-        K, evidence, credible = kernel(self.X), self.criterion == "evidence", True
+        K, evidence = self.covariance(kernel, likelihood), self.criterion == "evidence"
+        credible = True
         a = self._run(prior_of(self.design, K, sharpest), likelihood, start, evidence)
         if evidence:
             value, G, d_likelihood = a.log_evidence, a.d_kernel, a.d_likelihood
@@ -123,8 +135,20 @@ class Objective:
                 credible = is_credible(likelihood, self.y, self.weights, a)
         else:
             value, G, d_likelihood = self._with_moving_sites(K, likelihood, a)
+        if self.n_coefficients:
+            n = len(self.X)
+            slope = noise_variance(likelihood)[1]
+            d_likelihood = d_likelihood + np.trace(G[n:, n:]) * slope
+            G, K = np.ascontiguousarray(G[:n, :n]), np.ascontiguousarray(K[:n, :n])
         gradient = np.concatenate([kernel.pullback(self.X, G, K), d_likelihood])
         return self._with_prior(theta, value, gradient, a, credible)
+
+    def covariance(self, kernel: Kernel, likelihood: LearntLikelihood) -> np.ndarray:
+        """Prior covariance of the latent values at ``X``, and after these the coefficients."""
+        K = kernel(self.X)
+        if not self.n_coefficients:
+            return K
+        return block_diag(K, noise_variance(likelihood)[0] * np.eye(self.n_coefficients))
 
     def _run(
         self, prior: Prior, likelihood: Likelihood, start: np.ndarray | None, gradient: bool
@@ -219,14 +243,24 @@ class Objective:
 
     def subset(self, index: np.ndarray) -> Objective:
         """The same objective on some of the observations, and the inputs that they see."""
-        kept, design = index, self.design
+        kept, design, coefficients = index, self.design, 0
         if isinstance(design, Combinations):
             kept, design = design.take(index).compact()
+        if self.n_coefficients:
+            inputs = kept < len(self.X)
+            kept, coefficients = kept[inputs], int(np.sum(~inputs))
         X = self.X[np.ix_(kept, kept)] if self.kernel.inputs == "gram" else self.X[kept]
         return replace(
             self, X=X, y=self.y[index], weights=self.weights[index], design=design,
-            likelihood=self.likelihood.only(index),
+            likelihood=self.likelihood.only(index), n_coefficients=coefficients,
         )  # fmt: skip
+
+
+def noise_variance(likelihood: LearntLikelihood) -> tuple[float, np.ndarray]:
+    """Squared noise of a difference, the geometric mean of judges, and its slope in theta."""
+    own = np.array(likelihood.theta_kinds) == "comparison_noise"
+    variance = 2.0 * float(np.exp(2.0 * np.mean(likelihood.theta[own])))
+    return variance, own * (2.0 * variance / own.sum())
 
 
 @dataclass(frozen=True)

@@ -305,7 +305,7 @@ def _grown(
     Not so along the gauge: a shift or a stretch of the latent function that thresholds and
     noise compensate is seen by its prior alone, so that more rows say little about it.
     """
-    prior = np.zeros(len(hessian)) if coarse.prior is None else coarse.prior.sd**-2.0
+    prior = np.zeros(len(hessian)) if coarse.prior is None else coarse.prior.curvature(theta)
     data, ratio = -hessian - np.diag(prior), fine.weights.sum() / coarse.weights.sum()
     grown, along = ratio * data, np.linalg.pinv(coarse.gauge(theta))
     if len(along) and np.linalg.eigvalsh(data)[0] > 0.0:

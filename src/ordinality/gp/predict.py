@@ -50,6 +50,7 @@ from .site_loop import Approximation
 from .stream import Belief
 
 __all__ = [
+    "Coefficients",
     "InducingLabelPredictor",
     "ItemPredictor",
     "LabelPredictor",
@@ -82,6 +83,16 @@ class LatentPredictor:
         G = -2.0 * posterior.evidence_gradient(zero, zero)
         return cls(design.gather(approximation.alpha), G)
 
+    def parted(self, n: int, variance: float) -> tuple[LatentPredictor, Coefficients]:
+        """From n latent values, and the posterior of the coefficients that follow them.
+
+        The coefficients are independent before any answer, each with this ``variance``.
+        """
+        beta, G = self.beta, self.G
+        cov = variance * np.eye(len(beta) - n) - variance**2 * G[n:, n:]
+        known = Coefficients(variance * beta[n:], cov, -variance * G[:n, n:])
+        return LatentPredictor(beta[:n], G[:n, :n].copy()), known
+
     def mean(self, cross: np.ndarray) -> np.ndarray:
         """Means from prior covariances ``cross``, shape (q, n)."""
         return cross @ self.beta
@@ -109,6 +120,23 @@ class LatentPredictor:
 
 
 @dataclass(frozen=True, eq=False)
+class Coefficients:
+    """Posterior of c coefficients that observations see beside latent values."""
+
+    mean: np.ndarray  # (c,)
+    cov: np.ndarray  # (c, c)
+    link: np.ndarray  # (n, c), maps prior covariances with the latent values to posterior ones
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+    def scaled(self, factor: np.ndarray) -> Coefficients:
+        """The posterior of each coefficient times a factor, shape (c,)."""
+        cov = self.cov * np.multiply.outer(factor, factor)
+        return Coefficients(factor * self.mean, cov, self.link * factor)
+
+
+@dataclass(frozen=True, eq=False)
 class _ItemView:
     """What an `ItemPredictor` says of some items."""
 
@@ -133,6 +161,12 @@ class ItemPredictor:
         """What was said, of some of the items."""
         b = Belief.of(basis, self.points)
         return ItemBelief(basis, b.gram, b.shift, self.precision[which], self.potential[which])
+
+    def with_more(self, n: int) -> ItemPredictor:
+        """The predictor of n items, of the last of which nothing was said."""
+        none = np.zeros(n - len(self.precision))
+        each = (np.append(known, none) for known in (self.precision, self.potential))
+        return ItemPredictor(self.points, *each)
 
     def after(self, which: np.ndarray, belief: ItemBelief) -> ItemPredictor:
         """The predictor with another belief, about some of the items."""
@@ -236,6 +270,18 @@ class LabelPredictor:
                 out[:, j, k] = out[:, k, j] = np.einsum("ij,ij->i", views[j] @ G, views[k])
         return self.basis @ out @ self.basis.T
 
+    def explained_jointly(self, cross: np.ndarray) -> np.ndarray:
+        """The same between rows, (b, L, b, L)."""
+        views = [cross[:, piece.at] * piece.sign for piece in self.pieces]
+        b, p = len(cross), len(self.pieces)
+        out = np.empty((b, p, b, p))
+        for j, one in enumerate(self.pieces):
+            for k in range(j, p):
+                G = self.G[np.ix_(one.place, self.pieces[k].place)]
+                out[:, j, :, k] = views[j] @ G @ views[k].T
+                out[:, k, :, j] = out[:, j, :, k].T
+        return np.einsum("aj,xjyk,ck->xayc", self.basis, out, self.basis, optimize=True)
+
     def differences(
         self, cross: np.ndarray, prior: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -271,6 +317,9 @@ class InducingLabelPredictor(LabelPredictor):
 
     def explained(self, cross: np.ndarray) -> np.ndarray:
         return super().explained(self._whitened(cross))
+
+    def explained_jointly(self, cross: np.ndarray) -> np.ndarray:
+        return super().explained_jointly(self._whitened(cross))
 
     def _whitened(self, cross: np.ndarray) -> np.ndarray:
         return blas.dtrsm(1.0, self.lower, cross.T, lower=1).T

@@ -20,7 +20,7 @@ import math
 import numpy as np
 
 from .._compile import loop
-from .._numerics import JET, point_jet, pooled_jet
+from .._numerics import JET, concave_jet, point_jet, pooled_jet
 
 __all__ = ["expected_log_jets", "log_expected_jets"]
 
@@ -80,6 +80,9 @@ def log_expected_jets(link, lower, upper, mean, var, noise, power):
             logw[j] += points[j, 0] + 0.5 * ((x[j] - mode) / reference) ** 2
             logw[j] += math.log(reference / sd) - 0.5 * ((x[j] - mean[i]) / sd) ** 2
         _tilted_jet(x[:count], logw[:count], points[:count], var[i], jets[:, i])
+        if jets[2, i] > 0.0:  # in the tails of Student's t; elsewhere by rounding
+            row = lower[i], upper[i], mean[i], var[i], noise[i]
+            concave_jet(link, *row, power[i], jets[:, i])
     return jets
 
 
@@ -161,7 +164,6 @@ def _tilted_mode(link, lower, upper, mean, var, noise, power, jet):
 def _tilted_jet(x, logw, points, var, out):
     """Write the jet of log E[p^power], ``logw`` being the nodes of the tilted density."""
     pooled_jet(logw, points, out)
-    out[2] = min(out[2], 0.0)  # concave; the sum rounds to either side of zero
     centre = spread = 0.0
     for j in range(x.size):
         centre += logw[j] * x[j]

@@ -16,6 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from .._numerics import JET
 from .likelihoods import Jet
 
 __all__ = ["Approximation", "FixedPoint", "iterate"]
@@ -48,6 +49,15 @@ class Approximation:
     converged: bool
     residual: float
     d_variance: np.ndarray | None = None  # (n,)
+
+    @classmethod
+    def of_nothing(cls) -> Approximation:
+        """The approximation without observations: the prior."""
+        none = np.zeros(0)
+        return cls(
+            none, none, none, none, none, none, none, 0.0, None, none, Jet(np.zeros((JET, 0))),
+            none, 0, True, 0.0,
+        )  # fmt: skip
 
     def light(self) -> Approximation:
         """The same without its gradients."""

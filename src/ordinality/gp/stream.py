@@ -17,7 +17,7 @@ Gaussian process approximations", for the change of points without the old rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -59,6 +59,7 @@ _ROWS = 2**14  # of a block that is handed to a thread
 # A gap of 0.01 at the worst of 200,000 rows was one of 0.001 nats in EP's evidence, of which
 # the error is of second order. That of Laplace's is of first.
 _TOLERANCE = {"ep": 1e-2, "laplace": 1e-5, "variational": 1e-2}
+_SHORTEST = 0.1  # step; a half suffices where rows go back and forth between two places
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,8 @@ class Belief:
     basis: Basis
     gram: np.ndarray  # (M, M), upper triangle of P' diag(tau) P
     shift: np.ndarray  # (M,), P' nu
+    # Share of the way to their matched sites that rows go in a visit.
+    step: float = field(default=1.0, kw_only=True)
 
     @classmethod
     def none(cls, basis: Basis) -> Belief:
@@ -131,6 +134,13 @@ class Belief:
         gram = np.zeros((len(basis),) * 2, order="F")
         add_gram(P, 1.0 / blur, gram)
         return Belief(basis, gram, (nu / blur) @ P)
+
+    def moved(self, sites: np.ndarray, new: _Matched) -> tuple[np.ndarray, np.ndarray]:
+        """Precisions and shifts of rows after a visit."""
+        if self.step == 1.0:
+            return new.tau, new.nu
+        tau, nu = sites
+        return tau + self.step * (new.tau - tau), nu + self.step * (new.nu - nu)
 
     def plus(self, sums: Sums) -> Belief:
         """The belief after further rows have been seen."""
@@ -316,15 +326,15 @@ def visit(
             belief, likelihood.only(rows), X[rows], y[rows], weights[rows], sites[:, rows]
         )
         new = _RULES[engine](seen)
-        sites[:, rows] = new.tau, new.nu
+        sites[:, rows] = tau, nu = belief.moved(sites[:, rows], new)
         if cavities is not None:
             cavities[:, rows] = seen.mu, seen.lam + left
         sums.value += new.value
         sums.residual = max(sums.residual, new.gap)
         sums.unexplained += float(seen.weights @ left)
         sums.variance += float(seen.weights @ prior)
-        add_gram(P, new.tau, sums.gram)
-        sums.shift += new.nu @ P
+        add_gram(P, tau, sums.gram)
+        sums.shift += nu @ P
     return sums
 
 
@@ -492,8 +502,8 @@ def settle_seen(
         var = prior.norms(belief.factor) if needed else np.zeros(len(y))
         mean = prior.see(belief.mean)
         new = _RULES[engine](_Seen.of(blurred, y, weights, mean, var, *sites))
-        sites[:] = new.tau, new.nu
-        gram, shift = prior.gram(new.tau), prior.pull(new.nu)
+        sites[:] = tau, nu = belief.moved(sites, new)
+        gram, shift = prior.gram(tau), prior.pull(nu)
         return Sums(gram, shift, new.value, new.gap, left, left + explained)
 
     return settle_by(visit_all, belief, engine=engine, tell=tell)
@@ -510,10 +520,12 @@ def settle_by(
 ) -> tuple[Belief, Settled]:
     """Visit all rows, wherever they are, until their sites settle.
 
-    ``tol`` bounds the gap of sites and matched moments that the next visit would find.
+    ``tol`` bounds the gap of sites and matched moments that the next visit would find. All rows
+    move at once, so that with little noise they may go back and forth: where the gap grows,
+    the steps are halved.
     """
     tol = _TOLERANCE[engine] if tol is None else tol
-    last = np.inf
+    last, before, step, halved = np.inf, np.inf, 1.0, False
     for count in range(1, max_visits + 1):
         sums = visit_all(belief)
         value = sums.value - belief.half_log_det
@@ -521,12 +533,18 @@ def settle_by(
             value -= 0.5 * float(belief.mean @ belief.mean)
         if tell is not None:
             tell(value)
-        belief = Belief(belief.basis, sums.gram, sums.shift)
-        # A residual is that of the sites before the visit, and falls by at least as much again.
-        # Sites of the first visit are not in the belief, so its residual says nothing.
-        ahead = sums.residual * min(1.0, sums.residual / last) if count > 1 else np.inf
-        last = sums.residual
+        # Right after a change of the step, the residual is still that of the longer one.
+        halved = count > 2 and sums.residual > last and step > _SHORTEST and not halved
+        step *= 0.5 if halved else 1.0
+        belief = Belief(belief.basis, sums.gram, sums.shift, step=step)
+        # A residual is that of the sites before the visit, and falls by at least as much again,
+        # unless it rose before. Sites of the first visit are not in the belief, so its residual
+        # says nothing.
+        falls = max(sums.residual / last, last / before if count > 3 else 0.0)
+        ahead = sums.residual * min(1.0, falls) if count > 1 else np.inf
+        last, before = sums.residual, last
         if ahead < tol:
             break
     share = sums.unexplained / sums.variance
+    belief = belief if step == 1.0 else replace(belief, step=1.0)
     return belief, Settled(value, share, count, bool(ahead < tol), float(ahead))

@@ -19,13 +19,12 @@ from numpy.typing import ArrayLike
 from .base import Array, Constant, Kernel, matrix, square
 from .features import Linear, Polynomial, Spline
 from .given import Correlation, Precomputed
+from .linear_gaussian import LinearGaussian
 from .stationary import Gaussian, Matern, RationalQuadratic
 
 __all__ = ["Foreign", "Function", "translate"]
 
 NAMED: dict[str, type[Kernel]] = {
-    "gaussian": Gaussian,
-    "rbf": Gaussian,
     "linear": Linear,
     "polynomial": Polynomial,
     "spline": Spline,
@@ -39,14 +38,15 @@ _DEFAULT_BOUNDS = (1e-5, 1e5)  # of every hyperparameter in scikit-learn's signa
 def translate(kernel: Any, d: int = 1) -> Kernel:
     """Kernel of ours for what a user passes as ``kernel=``.
 
-    A name stands for default parameters, "ard" for a Gaussian with a length scale for each of
-    the `d` features.
+    None is `LinearGaussian` with a scale for each of the `d` features. A name stands for
+    default parameters, "ard" for a Gaussian with a length scale for each feature.
     """
+    if kernel is None:
+        return LinearGaussian(relative_scale=np.ones(d))
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str):
-        # The length scale at which the average squared distance of standardised rows is 2.
-        return Gaussian(np.full(d, np.sqrt(d))) if kernel == "ard" else _named(kernel)
+        return _named(kernel, d)
     if isinstance(kernel, type):
         raise TypeError(f"kernel is the class {kernel.__name__}; pass {kernel.__name__}().")
     rule = _rules().get(type(kernel))
@@ -54,11 +54,17 @@ def translate(kernel: Any, d: int = 1) -> Kernel:
     return Foreign(kernel) if translated is None else translated
 
 
-def _named(name: str) -> Kernel:
+def _named(name: str, d: int) -> Kernel:
+    # The length scale at which the average squared distance of standardised rows is 2.
+    if name in ("gaussian", "rbf"):
+        return Gaussian(np.sqrt(d))
+    if name == "ard":
+        return Gaussian(np.full(d, np.sqrt(d)))
     if name not in NAMED:
         raise ValueError(
-            f"there is no kernel named {name!r}; the names are {', '.join(NAMED)}, ard. "
-            "Kernel objects of ordinality.kernels and of scikit-learn are accepted too."
+            f"there is no kernel named {name!r}; the names are gaussian, rbf, ard, "
+            f"{', '.join(NAMED)}. Kernel objects of ordinality.kernels and of scikit-learn are "
+            "accepted too."
         )
     return NAMED[name]()
 

@@ -110,7 +110,8 @@ def test_predictions_are_those_of_the_stacked_vector(each_form, kernel):
     G = A.T @ np.linalg.inv(A @ K @ A.T + np.diag(1.0 / a.tau)) @ A
     Z = np.random.default_rng(1).normal(size=(3, 2))
     cross, prior = kernel(Z, p.X), kernel.diag(Z)
-    mean, variance = LabelPredictor.of(p.design, kernel(p.X), a).differences(cross, prior)
+    predictor = LabelPredictor.of(p.design, kernel(p.X), a)
+    mean, variance = predictor.differences(cross, prior)
     for i, k in enumerate(cross):
         big = np.kron(np.eye(L), k)
         f = big @ A.T @ a.alpha
@@ -118,6 +119,11 @@ def test_predictions_are_those_of_the_stacked_vector(each_form, kernel):
         own = np.diag(cov)
         np.testing.assert_allclose(mean[i], f[:, None] - f, rtol=0, atol=1e-10)
         np.testing.assert_allclose(variance[i], own[:, None] + own - 2 * cov, rtol=0, atol=1e-9)
+    known = predictor.explained_jointly(cross).transpose(1, 0, 3, 2)  # label by label
+    every = np.kron(np.eye(L), cross)
+    np.testing.assert_allclose(
+        known.reshape(3 * L, 3 * L), every @ G @ every.T, rtol=0, atol=1e-9
+    )
 
 
 def test_sweeps_end_where_all_at_once_ends(monkeypatch, each_form):
