@@ -9,14 +9,16 @@ from ordinality.boosting.ensemble import left_right_margins, margins
 from ordinality.boosting.losses import (
     LossTerms,
     all_offsets,
+    all_thresholds,
     chord_step,
     left_right_offsets,
+    left_right_thresholds,
     loss_terms,
+    margin_terms,
     pair_offsets,
     pair_step,
     scaled_exponentials,
 )
-from ordinality.boosting.thresholds import all_thresholds, left_right_thresholds
 
 scores = arrays(np.float64, 12, elements=st.floats(-20, 20))
 ranks = arrays(np.int64, 12, elements=st.integers(0, 3))
@@ -146,3 +148,24 @@ def test_partial_matching_leaves_the_step_of_rank_boost_finite():
     # r = (sum of half differences) / 6 pairs = (1/2 + 1 + 1 + 1/2 + 1/2 + 0) / 6
     r = 3.5 / 6
     assert pair_step(terms, h) == pytest.approx(np.log((1 + r) / (1 - r)) / 4, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule", "offsets"),
+    [
+        ("all", all_thresholds, all_offsets),
+        ("left-right", left_right_thresholds, left_right_offsets),
+    ],
+)
+@settings(deadline=None)
+@given(scores, ranks)
+def test_one_pass_gives_the_best_thresholds_and_the_terms_there(kind, rule, offsets, H, y):
+    weights = np.linspace(0.5, 2.0, len(y))
+    e = scaled_exponentials(H, y, 4, weights)
+    best, terms = margin_terms(H, y, 4, weights, kind)
+    wanted = rule(e.log_plus, e.log_minus)
+    np.testing.assert_array_equal(best, wanted)
+    apart = loss_terms(e, y, *offsets(wanted))
+    np.testing.assert_array_equal(terms.rising, apart.rising)
+    np.testing.assert_array_equal(terms.falling, apart.falling)
+    assert terms.log_unit == apart.log_unit

@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
-from ordinality.boosting.losses import scaled_exponentials
-from ordinality.boosting.thresholds import (
+from ordinality.boosting.losses import (
     all_thresholds,
-    finite_thresholds,
-    least_error_thresholds,
     left_right_thresholds,
+    scaled_exponentials,
 )
+from ordinality.boosting.thresholds import finite_thresholds, least_error_thresholds
 from ordinality.levels import rank_from_scores
 
 RULES = [all_thresholds, left_right_thresholds]

@@ -55,7 +55,8 @@ def data():
 @every_model
 def test_every_model_learns_with_every_learner(data, model, learner):
     X, y = data
-    found = made(model, learner=learner, calibration_folds=3).fit(X, y)
+    given = {"calibration_folds": 3, "early_stopping": False}
+    found = made(model, learner=learner, **given).fit(X, y)
     assert found.score(X, y) > 0.6  # the most frequent level: 0.32
     assert found.thresholds_.shape == (3,)
     assert np.all(np.diff(found.thresholds_) >= 0)
@@ -363,7 +364,8 @@ def test_a_stage_is_the_model_of_so_many_rounds(data, model):
 @every_model
 def test_a_warm_start_equals_one_long_run(data, model, learner):
     X, y = data
-    long = made(model, learner=learner, n_estimators=12, calibration_folds=2).fit(X, y)
+    given = {"n_estimators": 12, "calibration_folds": 2, "early_stopping": False}
+    long = made(model, learner=learner, **given).fit(X, y)
     warm = clone(long).set_params(warm_start=True, n_estimators=5).fit(X, y)
     early = warm.learners_
     warm.set_params(n_estimators=12).fit(X, y)

@@ -7,7 +7,8 @@ holds one term of this:
 
 - `losses`: the loss that all three choices lower, an exponential of the margins
   ``+-(H(x_n) - theta_k)`` or of the differences ``H(x_n) - H(x_m)``; its derivatives; alpha_t;
-- `thresholds`: theta for given scores, in closed form, by pooling, or by counting errors;
+  theta for given scores, in closed form or by pooling;
+- `thresholds`: theta by counting errors;
 - `learners`: what h_t and its trainer are, stumps, small trees, any classifier of scikit-learn;
 - `perceptron`: halfspaces and smooth halfspaces as h_t;
 - `ensemble`: H, the rounds of ORBoost and RankBoost, and the margins of a fitted ensemble.

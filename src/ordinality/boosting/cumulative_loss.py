@@ -16,6 +16,7 @@ McCullagh (1980), *Regression models for ordinal data*.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import LinAlgError, solveh_banded
@@ -28,7 +29,9 @@ __all__ = [
     "gradients",
     "level_proba",
     "log_proba",
+    "newton_thresholds",
     "scale_information",
+    "threshold_terms",
     "thresholds_of_shares",
 ]
 
@@ -100,9 +103,23 @@ def fitted_thresholds(
 ) -> np.ndarray:
     """Thresholds after some Newton steps on the loss of rows whose scores are given.
 
-    Every level must occur in `y`. Steps that leave the order or raise the loss are halved.
+    Every level must occur in `y`.
     """
-    value, gradient, bands = _threshold_terms(y, weights, f, log_s, thresholds)
+    return newton_thresholds(
+        lambda moved: threshold_terms(y, weights, f, log_s, moved), thresholds, steps
+    )
+
+
+def newton_thresholds(
+    terms: Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]],
+    thresholds: np.ndarray,
+    steps: int,
+) -> np.ndarray:
+    """Thresholds after some Newton steps; ``terms`` is `threshold_terms` of all rows.
+
+    Steps that leave the order or raise the loss are halved.
+    """
+    value, gradient, bands = terms(thresholds)
     for _ in range(steps):
         try:
             step = solveh_banded(bands, gradient)
@@ -111,7 +128,7 @@ def fitted_thresholds(
         for _halving in range(30):
             moved = thresholds + step
             if np.all(np.diff(moved) > 0):
-                found = _threshold_terms(y, weights, f, log_s, moved)
+                found = terms(moved)
                 if found[0] >= value:
                     break
             step = 0.5 * step
@@ -121,7 +138,7 @@ def fitted_thresholds(
     return thresholds
 
 
-def _threshold_terms(
+def threshold_terms(
     y: np.ndarray,
     weights: np.ndarray,
     f: np.ndarray,

@@ -32,16 +32,25 @@ from .cumulative_loss import (
 )
 from .forest import Forest, forests_of, gains_of
 
-__all__ = ["CumulativeTrees", "Growth", "Settings", "grow"]
+__all__ = [
+    "FLOORS",
+    "REFIT_EVERY",
+    "REFIT_STEPS",
+    "CumulativeTrees",
+    "Growth",
+    "Settings",
+    "grow",
+    "level_frequencies",
+]
 
-_EVERY, _STEPS = 25, 5  # rounds between re-fits of the thresholds; Newton steps of each
+REFIT_EVERY, REFIT_STEPS = 25, 5  # rounds between re-fits of the thresholds; steps of each
 _STALE = 5  # rounds for which the information of the noise, half of a round's cost, is kept
 _EVENT_SPEED = 2.0  # learning rate of the pool's boosters, in units of the others'
 # Two models under way are compared by the log scores of held-out rows, pair by pair: one that
 # is behind by so many standard errors after so many rounds is given up.
 _BEHIND, _EARLIEST = 5.0, 150
 _SLOWNESS, _SLOWNESS_BESIDE_POOL = 10.0, 30.0
-_FLOORS = np.array([1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2])
+FLOORS = np.array([1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2])
 _SHARES = np.linspace(0.0, 1.0, 21)
 _NONE = np.empty(0)  # no scores of the noise
 
@@ -109,11 +118,11 @@ def grow(
     """
     seen, places = np.unique(y, return_inverse=True)
     rows = _Rows(X, places, weights, settings)
-    frequencies = _frequencies(y, weights, n_levels)
+    frequencies = level_frequencies(np.bincount(y, weights, n_levels))
     if not _varies(X):  # LightGBM refuses rows that are all alike
         thresholds = thresholds_of_shares(np.bincount(places, weights))
         trees = CumulativeTrees(
-            Forest.zero(), None, thresholds, (), 1.0, float(_FLOORS[0]), frequencies, seen
+            Forest.zero(), None, thresholds, (), 1.0, float(FLOORS[0]), frequencies, seen
         )
         return Growth(trees, 0, np.zeros(X.shape[1]), _NONE)
     plan = _planned(rows, held, frequencies[seen], settings, log)
@@ -228,8 +237,10 @@ class _Cumulative(_Boosted):
     def _gradients(self, scores: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
         y, weights = self.rows.y, self.rows.weights
         parts = self._parts(scores)
-        if self.round and self.round % _EVERY == 0:
-            self.thresholds = fitted_thresholds(y, weights, *parts, self.thresholds, _STEPS)
+        if self.round and self.round % REFIT_EVERY == 0:
+            self.thresholds = fitted_thresholds(
+                y, weights, *parts, self.thresholds, REFIT_STEPS
+            )
         if self.slowness and self.round % _STALE == 0:
             self.information = self.slowness * scale_information(*parts, self.thresholds)
         return gradients(y, weights, *parts, self.thresholds, self.information)
@@ -272,7 +283,7 @@ class _Plan:
     slowness: float = 0.0  # zero: no score for the noise
     event_rounds: tuple[int, ...] = ()
     share: float = 1.0
-    floor: float = float(_FLOORS[0])
+    floor: float = float(FLOORS[0])
     history: np.ndarray = field(default_factory=lambda: _NONE)
 
 
@@ -306,7 +317,7 @@ def _raced(models: list[_Watched], log: Any) -> _Watched:
     """The better of two models, boosted in turn until both stop or one is far behind."""
     while any(model.running for model in models):
         for model in models:
-            model.advance(_EVERY)
+            model.advance(REFIT_EVERY)
             log.step("round %d: log score %.4g", model.model.round, -model.best)
         models.sort(key=lambda model: -model.best)
         if len(models) > 1 and models[0].model.round >= _EARLIEST:
@@ -366,7 +377,7 @@ def _pooled(
     best = (-np.inf, 1.0, 0.0)
     for share in _SHARES if q.size else [1.0]:
         mixed = share * p + (1 - share) * q if q.size else p
-        for floor in _FLOORS:
+        for floor in FLOORS:
             value = np.average(np.log((1 - floor) * mixed + floor * frequency), weights=weights)
             best = max(best, (float(value), float(share), float(floor)))
     return best[1], best[2]
@@ -377,9 +388,9 @@ def _varies(X: np.ndarray) -> bool:
     return bool(np.any((X[0] != X) & ~(np.isnan(X) & np.isnan(X[0]))))
 
 
-def _frequencies(y: np.ndarray, weights: np.ndarray, n_levels: int) -> np.ndarray:
+def level_frequencies(totals: np.ndarray) -> np.ndarray:
     """Share of each level, never zero: one more row is spread over all of them."""
-    return (np.bincount(y, weights, n_levels) + 1 / n_levels) / (weights.sum() + 1)
+    return (totals + 1 / len(totals)) / (totals.sum() + 1)
 
 
 def _levels_of(above: np.ndarray) -> np.ndarray:

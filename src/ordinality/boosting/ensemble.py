@@ -19,20 +19,14 @@ import numpy as np
 from .learners import ConfidenceFunction, Trainer
 from .losses import (
     LossTerms,
-    all_offsets,
     chord_step,
-    left_right_offsets,
     loss_terms,
+    margin_terms,
     pair_offsets,
     pair_step,
     scaled_exponentials,
 )
-from .thresholds import (
-    all_thresholds,
-    finite_thresholds,
-    least_error_thresholds,
-    left_right_thresholds,
-)
+from .thresholds import finite_thresholds, least_error_thresholds
 
 __all__ = [
     "Ensemble",
@@ -83,6 +77,15 @@ class Ensemble:
         total = shares.sum()
         return shares / total if total > 0 else shares
 
+    def first(self, rounds: int) -> Ensemble:
+        """The ensemble as it was after this many rounds."""
+        return Ensemble(
+            self.learners[:rounds],
+            self.alphas[:rounds],
+            self.thresholds[: rounds + 1],
+            self.log_losses[: rounds + 1],
+        )
+
     def extended(self, more: Ensemble) -> Ensemble:
         """Append the rounds of an ensemble that was started from this one."""
         return Ensemble(
@@ -101,6 +104,7 @@ def boost(
     *,
     margins: Literal["all", "left-right"] = "all",
     rounds: int,
+    rate: float = 1.0,
     weights: np.ndarray | None = None,
     rng: np.random.Generator,
     start: Ensemble | None = None,
@@ -108,26 +112,17 @@ def boost(
 ) -> Ensemble:
     """ORBoost: minimise the exponential loss over all margins (8), or over the next two (5).
 
-    "all" bounds the absolute error, "left-right" the classification error. To continue `start`
-    with the generator of its run gives the same as one longer run.
+    "all" bounds the absolute error, "left-right" the classification error. `rate` is the share
+    of each step that is taken. To continue `start` with the generator of its run gives the same
+    as one longer run.
     """
-    thresholds_of, offsets_of = _MARGINS[margins]
     weights = np.ones(len(y)) if weights is None else weights
 
     def evaluate(H: np.ndarray) -> _Evaluated:
-        e = scaled_exponentials(H, y, n_levels, weights)
-        best = thresholds_of(e.log_plus, e.log_minus)
-        thresholds = finite_thresholds(best, H)
-        terms = loss_terms(e, y, *offsets_of(best))
-        return thresholds, terms, terms.log_total
+        best, terms = margin_terms(H, y, n_levels, weights, margins)
+        return finite_thresholds(best, H), terms, terms.log_total
 
-    return _rounds(X, trainer, evaluate, chord_step, rounds, rng, start, watch)
-
-
-_MARGINS = {
-    "all": (all_thresholds, all_offsets),
-    "left-right": (left_right_thresholds, left_right_offsets),
-}
+    return _rounds(X, trainer, evaluate, chord_step, rounds, rate, rng, start, watch)
 
 
 def rank_boost(
@@ -137,6 +132,7 @@ def rank_boost(
     trainer: Trainer,
     *,
     rounds: int,
+    rate: float = 1.0,
     thresholding: Literal["absolute", "zero-one"] = "absolute",
     weights: np.ndarray | None = None,
     rng: np.random.Generator,
@@ -155,7 +151,7 @@ def rank_boost(
         thresholds = least_error_thresholds(H, y, n_levels, weights, thresholding)
         return thresholds, terms, terms.log_total - np.log(2.0)  # each pair twice
 
-    return _rounds(X, trainer, evaluate, pair_step, rounds, rng, start, watch)
+    return _rounds(X, trainer, evaluate, pair_step, rounds, rate, rng, start, watch)
 
 
 def _rounds(
@@ -164,6 +160,7 @@ def _rounds(
     evaluate: Callable[[np.ndarray], _Evaluated],
     step: Callable[[LossTerms, np.ndarray], float],
     rounds: int,
+    rate: float,
     rng: np.random.Generator,
     start: Ensemble | None,
     watch: Callback | None,
@@ -175,7 +172,7 @@ def _rounds(
     learners, alphas, thresholds, log_losses = [], [], [theta], [log_loss]
     for _ in range(rounds):
         learner, h = prepared.learn(terms.gradient, terms.hessian, rng)
-        alpha = step(terms, h)
+        alpha = rate * step(terms, h)
         H += alpha * h
         theta, terms, log_loss = evaluate(H)
         learners.append(learner)

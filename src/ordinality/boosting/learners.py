@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Protocol
 
 import numpy as np
@@ -80,7 +81,7 @@ class DecisionStump:
     def relevance(self, d: int) -> np.ndarray:
         """One for the feature that is cut; zeros for a constant."""
         shares = np.zeros(d)
-        shares[self.feature] = float(np.isfinite(self.cut))
+        shares[self.feature] = float(isfinite(self.cut))
         return shares
 
 
@@ -110,17 +111,15 @@ class _SortedStumpTrainer:
     def learn(
         self, gradient: np.ndarray, hessian: np.ndarray, rng: np.random.Generator
     ) -> tuple[DecisionStump, np.ndarray]:
-        feature, at, side = _best_sorted(self.columns, self.order, gradient)
-        x = self.columns[feature]
-        cut = float(midpoint(x[at - 1], x[at])) if at else -np.inf
-        stump = DecisionStump(feature, cut, 1.0 if side >= 0 else -1.0)
-        return stump, stump(self.X)
+        feature, cut, polarity, h = _best_sorted(self.X, self.columns, self.order, gradient)
+        return DecisionStump(feature, cut, polarity), h
 
 
 @loop
-def _best_sorted(columns, order, g):
+def _best_sorted(X, columns, order, g):
     # h @ g = -polarity * side, where side is the sum of g below the cut less the sum above it:
     # the largest |side| is best. `at` counts the rows below the cut; zero gives a constant.
+    # All outputs in one call: with some hundred rows, calls from Python take most of a round.
     total = g.sum()
     feature, at, best, side = 0, 0, abs(total), -total
     for f in range(columns.shape[0]):
@@ -130,7 +129,15 @@ def _best_sorted(columns, order, g):
             if abs(total - 2.0 * below) > best and x[i] < x[i + 1]:
                 feature, at, side = f, i + 1, 2.0 * below - total
                 best = abs(side)
-    return feature, at, side
+    cut, polarity, h = -np.inf, 1.0 if side >= 0.0 else -1.0, np.empty(g.size)
+    if at > 0:
+        low, high = columns[feature, at - 1], columns[feature, at]
+        cut = low + 0.5 * (high - low)
+        if not cut < high:  # rounded up, to a value that belongs above
+            cut = low
+    for i in range(g.size):
+        h[i] = polarity if X[i, feature] > cut else -polarity
+    return feature, cut, polarity, h
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,14 +1,12 @@
-"""The best thresholds for given scores: in closed form, by pooling, by counting errors.
+"""Thresholds of least error for given scores, and finite places for infinite thresholds.
 
-For the exponential loss over all margins each threshold has a closed form, and they come out
-ordered. Over left and right margins they need not, and adjacent violators are pooled. For
-absolute and zero-one error one pass over the sorted scores counts the errors.
+For absolute and zero-one error one pass over the sorted scores counts the errors.
 
-The best threshold with no training row on one side is infinite. The exponential rules return it
-so, which takes its terms out of the loss; `finite_thresholds` then puts it one unit beyond the
+The threshold of least exponential loss (`losses`) with no training row on one side is infinite,
+which takes its terms out of the loss; `finite_thresholds` then puts it one unit beyond the
 other scores and thresholds, where no row changes its rank.
 
-Lin & Li (2006), sections 4.1 to 4.3; pooling as in Robertson, Wright & Dykstra (1988).
+Lin & Li (2006), section 4.1.
 """
 
 from __future__ import annotations
@@ -20,45 +18,18 @@ import numpy as np
 from .._compile import loop
 
 __all__ = [
-    "all_thresholds",
     "finite_thresholds",
     "least_error_thresholds",
-    "left_right_thresholds",
     "midpoint",
 ]
 
 
-def all_thresholds(log_plus: np.ndarray, log_minus: np.ndarray) -> np.ndarray:
-    """Minimiser of the loss over all margins (8), shape (K-1,), from sums over ranks (K,).
-
-    The sums are logarithms, -inf for an empty rank; a threshold with no row on one side is
-    infinite.
-    """
-    below = np.logaddexp.accumulate(log_plus[:-1])
-    above = np.logaddexp.accumulate(log_minus[:0:-1])[::-1]
-    return 0.5 * (below - above)
-
-
-def left_right_thresholds(log_plus: np.ndarray, log_minus: np.ndarray) -> np.ndarray:
-    """Ordered minimiser of the loss over left and right margins (7), by pooling violators."""
-    blocks: list[tuple[float, float, int]] = []  # log A, log B, how many thresholds
-    for a, b in zip(log_plus[:-1].tolist(), log_minus[1:].tolist(), strict=True):
-        size = 1
-        # Between two empty ranks both sums are -inf and the threshold is NaN, which is not `<=`
-        # anything: it is pooled with its neighbour.
-        while blocks and not blocks[-1][0] - blocks[-1][1] <= a - b:
-            low_a, low_b, low_size = blocks.pop()
-            a, b = float(np.logaddexp(low_a, a)), float(np.logaddexp(low_b, b))
-            size += low_size
-        blocks.append((a, b, size))
-    return np.repeat([0.5 * (a - b) for a, b, _ in blocks], [size for *_, size in blocks])
-
-
 def finite_thresholds(thresholds: np.ndarray, H: np.ndarray) -> np.ndarray:
     """The same, with infinite thresholds one unit beyond all scores and finite thresholds."""
-    if np.all(np.isfinite(thresholds)):
+    known = np.isfinite(thresholds)
+    if known.all():
         return thresholds
-    finite = thresholds[np.isfinite(thresholds)]
+    finite = thresholds[known]
     low = min(H.min(), *finite) if finite.size else H.min()
     high = max(H.max(), *finite) if finite.size else H.max()
     return np.clip(thresholds, low - 1.0, high + 1.0)

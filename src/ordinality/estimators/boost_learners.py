@@ -13,13 +13,17 @@ from sklearn.utils.validation import has_fit_parameter
 from ..boosting.learners import SklearnTrainer, Stump, Trainer, Tree
 from ..boosting.perceptron import Perceptron, Sigmoid
 
-__all__ = ["NAMES", "ClassifierFit", "Vote", "trainer", "vc_dimension"]
+__all__ = ["NAMES", "ClassifierFit", "Vote", "trainer", "tree_depth", "vc_dimension"]
 
 
 NAMES = ("perceptron", "sigmoid", "stump", "tree")
 
 
 _EXACT = 50_000  # rows up to which stumps try every cut
+
+# Rows from which trees are one cut deeper. Chosen on training rows alone, by the log score of
+# those left out; see docs/thresholded-ensembles.md.
+_DEEPER = (1000, 3000, 10_000)
 
 
 def trainer(
@@ -38,6 +42,11 @@ def trainer(
     if bins is None and n > _EXACT:
         return Stump(256)
     return Stump(None if bins is None else int(bins))
+
+
+def tree_depth(n: int) -> int:
+    """Depth of trees for `n` rows: 3 below 1000, 4 below 3000, 5 below 10,000, then 6."""
+    return 3 + int(np.searchsorted(_DEEPER, n, side="right"))
 
 
 def _check_learner(learner: Any) -> None:

@@ -10,6 +10,7 @@ from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -18,8 +19,8 @@ from ..boosting import ensemble as _ensemble
 from ..boosting.ensemble import Ensemble, boost, rank_boost
 from ..boosting.learners import Trainer
 from . import boost_learners
-from .boost_learners import trainer
-from .calibration import ScoredClassifier, held_out
+from .boost_learners import trainer, tree_depth
+from .calibration import ScoredClassifier, fold_splits, held_out
 from .fitting import (
     DistinctRows,
     FitLog,
@@ -31,11 +32,15 @@ from .fitting import (
     check_whole,
     rows_of,
 )
-from .threads import one_pool
+from .threads import one_pool, thread_map
 
 __all__ = ["BoundTerms", "OrdinalBoost", "RankBoost", "ThresholdedEnsemble"]
 
 _DEEPEST = 12  # of a tree: its sums over bins take 4 kB a leaf
+_ROUNDS, _MOST_TREES = 200, 1000  # for "auto": as in the paper; at most
+_TREE_RATE = 0.3  # for "auto"; see docs/thresholded-ensembles.md
+_HELD = 0.15  # share of the rows that choose the rounds where there are no calibration folds
+_UNJUDGED = 100  # rounds at most, where there are too few rows to leave any out
 _KINDS = ("classification", "boundary", "absolute")
 
 
@@ -62,14 +67,17 @@ class ThresholdedEnsemble(ScoredClassifier):
     _algorithm: ClassVar[Callable[..., Ensemble]]
     _choices: ClassVar[dict[str, tuple[str, str]]]
     _rng: np.random.Generator  # as the rounds left it
+    learners_: list[Any]
 
     learner: Any
-    n_estimators: int
+    n_estimators: Any
+    learning_rate: Any
     steepness: float
-    max_depth: int
+    max_depth: Any
     updates: int
     max_bins: int | None
     standardize: bool
+    early_stopping: Any
     validation_fraction: Any
     patience: int
     tol: Any
@@ -113,14 +121,22 @@ class ThresholdedEnsemble(ScoredClassifier):
             self._scaling = Scaling.of(rows.X, rows.weights) if scaled else None
         if self._scaling is not None:
             rows = replace(rows, X=self._scaling(rows.X))
+        depth = tree_depth(len(rows)) if self.max_depth == "auto" else self.max_depth
         learner = trainer(
-            self.learner, len(rows), self.steepness, self.max_depth, self.updates, self.max_bins
+            self.learner, len(rows), self.steepness, depth, self.updates, self.max_bins
         )
         factors = self._class_factors(rows.y, rows.weights)
         costs = replace(rows, weights=rows.weights * factors[rows.y])
+        if before is None:
+            seed = 0 if self.random_state is None else self.random_state
+            self._seed = int(check_random_state(seed).randint(2**31))
         with one_pool(len(rows)):
-            self._grow(rows, costs, learner, before, log)
-            self._calibrate(rows, costs, learner)
+            most, judged = self._most_rounds(), None
+            folds: dict[int, Ensemble] = {}
+            if self._stops() and self.validation_fraction is None:
+                most, judged, folds = self._choose_rounds(rows, costs, learner, log)
+            self._grow(rows, costs, learner, before, log, most, judged)
+            self._calibrate(rows, costs, learner, folds)
         self._learn_decision(lambda: self._level_proba(X[kept]))
         return self
 
@@ -285,8 +301,9 @@ class ThresholdedEnsemble(ScoredClassifier):
             raise ValueError(f"delta={delta!r} must be a number above zero.")
         rho, ranks = self._margins(X, y, normalized=True)
         if vc_dimension is None:
+            leaves = self.learners_[0].leaf.size if self._trees() else 1
             vc_dimension = boost_learners.vc_dimension(
-                self.learner, self.n_features_in_, self.max_depth
+                self.learner, self.n_features_in_, int(np.log2(leaves))
             )
         n, K = len(rho), len(self.levels_)
         d_hat = int(vc_dimension) + K - 1
@@ -312,9 +329,28 @@ class ThresholdedEnsemble(ScoredClassifier):
     ) -> Ensemble:
         own = {name: getattr(self, name) for name in self._choices}
         return self._algorithm(
-            rows.X, rows.y, len(self.levels_), learner, rounds=rounds, weights=rows.weights,
-            rng=rng, start=start, watch=watch, **own,
+            rows.X, rows.y, len(self.levels_), learner, rounds=rounds, rate=self._rate(),
+            weights=rows.weights, rng=rng, start=start, watch=watch, **own,
         )  # fmt: skip
+
+    def _trees(self) -> bool:
+        return isinstance(self.learner, str) and self.learner == "tree"
+
+    def _stops(self) -> bool:
+        """Whether rows that are not learnt from choose the number of rounds."""
+        if self.early_stopping != "auto":
+            return bool(self.early_stopping)
+        return self.validation_fraction is not None or (self._trees() and not self.warm_start)
+
+    def _most_rounds(self) -> int:
+        if self.n_estimators != "auto":
+            return int(self.n_estimators)
+        return _MOST_TREES if self._trees() and self._stops() else _ROUNDS
+
+    def _rate(self) -> float:
+        if self.learning_rate != "auto":
+            return float(self.learning_rate)
+        return _TREE_RATE if self._trees() else 1.0
 
     def _absolute(self) -> bool:
         """Whether the absolute error is aimed at, and not the classification error."""
@@ -328,9 +364,11 @@ class ThresholdedEnsemble(ScoredClassifier):
     def _check_parameters(self) -> None:
         flags = (True, False)
         check_choices(self, standardize=flags, warm_start=flags, **self._choices)
-        check_positive(self, "steepness")
-        check_whole(self, n_estimators=1, max_depth=1, updates=1, patience=1)
-        if self.max_depth > _DEEPEST:
+        check_choices(self, early_stopping=("auto", *flags))
+        check_positive(self, "steepness", *_stated(self, "learning_rate"))
+        least = dict.fromkeys(_stated(self, "n_estimators", "max_depth"), 1)
+        check_whole(self, **least, updates=1, patience=1)
+        if self.max_depth != "auto" and self.max_depth > _DEEPEST:
             raise ValueError(f"max_depth={self.max_depth} is too deep; {_DEEPEST} is the most.")
         if self.calibration_folds is not None:
             check_whole(self, calibration_folds=2)
@@ -347,21 +385,26 @@ class ThresholdedEnsemble(ScoredClassifier):
             raise ValueError(
                 f"validation_fraction={fraction!r} must lie between 0 and 1, or be None."
             )
+        if fraction is not None and self.early_stopping is False:
+            raise ValueError(
+                f"validation_fraction={fraction!r} holds out rows for early stopping, but "
+                "early_stopping=False; leave one of them out."
+            )
         if self.warm_start:
             self._check_warm_start()
         self._check_decision()
 
     def _check_warm_start(self) -> None:
         """Refuse to continue with early stopping, or with fewer rounds than there are."""
-        if self.validation_fraction is not None or hasattr(self, "validation_score_"):
+        if self._stops() or hasattr(self, "validation_score_"):
             raise ValueError(
                 "warm_start cannot continue a fit with early stopping; leave "
-                "validation_fraction or warm_start out."
+                "early_stopping and validation_fraction out, or warm_start."
             )
-        ensemble = getattr(self, "ensemble_", None)
-        if ensemble is not None and self.n_estimators < len(ensemble.alphas):
+        ensemble, wanted = getattr(self, "ensemble_", None), self._most_rounds()
+        if ensemble is not None and wanted < len(ensemble.alphas):
             raise ValueError(
-                f"n_estimators={self.n_estimators}, but the model to continue has "
+                f"n_estimators={wanted}, but the model to continue has "
                 f"{len(ensemble.alphas)}; ask for at least as many, or set warm_start=False."
             )
 
@@ -389,14 +432,11 @@ class ThresholdedEnsemble(ScoredClassifier):
         learner: Trainer,
         before: Ensemble | None,
         log: FitLog,
+        most: int,
+        judged: np.ndarray | None,
     ) -> None:
         """Run the rounds on rows weighted by class too, and keep what they gave."""
-        if before is None:
-            seed = 0 if self.random_state is None else self.random_state
-            self._seed = int(check_random_state(seed).randint(2**31))
-            rng = self._generator(0)
-        else:
-            rng = deepcopy(self._rng)
+        rng = self._generator(0) if before is None else deepcopy(self._rng)
         watch = None
         if self.validation_fraction is not None:
             held = held_out(rows, float(self.validation_fraction), self._generator(1))
@@ -406,16 +446,19 @@ class ThresholdedEnsemble(ScoredClassifier):
                     "distinct rows holds out none: every level keeps one row to learn from. "
                     "Leave it out, or give more rows."
                 )
-            watch = _Watch(rows.take(held), self._absolute(), self.patience, self.tol)
+            judge = partial(_error, absolute=self._absolute())
+            watch = _Watch(rows.take(held), judge, self.patience, self.tol)
             costs = costs.take(np.setdiff1d(np.arange(len(rows)), held))
         done = 0 if before is None else len(before.alphas)
         total = float(costs.weights.sum())
-        hook = self._callback(log, before, total, watch) if log.wanted else watch
-        found = self._boost(costs, learner, self.n_estimators - done, rng, before, hook)
+        hook = self._callback(log, before, total, watch, most) if log.wanted else watch
+        found = self._boost(costs, learner, most - done, rng, before, hook)
         self._rng, self.n_iter_ = rng, len(found.alphas)
         if watch is not None:
-            self.validation_score_ = -np.array(watch.errors)
-            found = _first_rounds(found, int(np.argmin(watch.errors)) + 1)
+            judged = -np.array(watch.errors)
+            found = found.first(int(np.argmax(judged)) + 1)
+        if judged is not None:
+            self.validation_score_, self.n_iter_ = judged, len(judged)
         elif hasattr(self, "validation_score_"):
             del self.validation_score_  # of an earlier fit
         self.ensemble_, self.n_estimators_ = found, len(found.alphas)
@@ -428,7 +471,12 @@ class ThresholdedEnsemble(ScoredClassifier):
         self.feature_importances_ = found.relevance(self.n_features_in_)
 
     def _callback(
-        self, log: FitLog, before: Ensemble | None, total: float, watch: _Watch | None
+        self,
+        log: FitLog,
+        before: Ensemble | None,
+        total: float,
+        watch: _Watch | None,
+        most: int,
     ) -> Callable[..., bool]:
         """What is called after each round: early stopping, and a message."""
         done = 0 if before is None else len(before.alphas)
@@ -439,15 +487,60 @@ class ThresholdedEnsemble(ScoredClassifier):
             loss = np.exp(losses[-1] - self._log_terms(first, total))
             held = "" if watch is None else f", error of held-out rows {watch.errors[-1]:.4g}"
             at = done + len(losses) - 1
-            log.step("round %d of %d: loss %.6g%s", at, self.n_estimators, loss, held)
+            log.step("round %d of %d: loss %.6g%s", at, most, loss, held)
             return over
 
         return callback
 
-    def _calibrate(self, rows: DistinctRows, costs: DistinctRows, learner: Trainer) -> None:
+    def _choose_rounds(
+        self, rows: DistinctRows, costs: DistinctRows, learner: Trainer, log: FitLog
+    ) -> tuple[int, np.ndarray | None, dict[int, Ensemble]]:
+        """Best number of rounds, score after each, and the folds' ensembles by first test row.
+
+        The folds are those of the calibration, which then needs no further fits. Without
+        calibration some rows are held out once.
+        """
+        if self.calibration_folds is None:
+            held = held_out(rows, _HELD, self._generator(1))
+            splits = [(np.setdiff1d(np.arange(len(rows)), held), held)] if len(held) else []
+        else:
+            folds = int(self.calibration_folds)
+            splits = fold_splits(rows.y, folds, self._generator(3), rows.groups)
+        most = self._most_rounds()
+        if not splits:
+            return min(most, _UNJUDGED), None, {}
+        judge = partial(_uncertainty, latent=_normal_scores(rows, len(self.levels_)))
+        tick = log.counter("fold to choose the rounds", len(splits))
+
+        def run(split: tuple[np.ndarray, np.ndarray]) -> tuple[Ensemble, list[float]]:
+            train, test = split
+            watch = _Watch(rows.take(test), judge, self.patience, self.tol, stretched=True)
+            rng = self._generator(2)
+            found = self._boost(costs.take(train), learner, most, rng, watch=watch)
+            tick(1)
+            return found, watch.errors
+
+        runs = thread_map(self.n_jobs)(run, splits)
+        shortest = min(len(errors) for _, errors in runs)
+        sizes = [rows.weights[test].sum() for _, test in splits]
+        judged = -np.average([errors[:shortest] for _, errors in runs], axis=0, weights=sizes)
+        rounds = int(np.argmax(judged)) + 1
+        log.stage("best after %d of %d rounds on rows left out", rounds, shortest)
+        kept = zip(splits, runs, strict=True)
+        return rounds, judged, {int(test[0]): run[0].first(rounds) for (_, test), run in kept}
+
+    def _calibrate(
+        self,
+        rows: DistinctRows,
+        costs: DistinctRows,
+        learner: Trainer,
+        folds: dict[int, Ensemble],
+    ) -> None:
         def fit_score(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             part = costs.take(train)
-            fold = self._boost(part, learner, self.n_estimators_, self._generator(2))
+            fold = folds.get(int(test[0]))  # the splits are those that chose the rounds
+            if fold is None:
+                fold = self._boost(part, learner, self.n_estimators_, self._generator(2))
             return fold.score(part.X), fold.score(rows.X[test])
 
         whole = partial(self.ensemble_.score, rows.X)
@@ -486,12 +579,16 @@ class OrdinalBoost(ThresholdedEnsemble):
         smooth edges, the best on the paper's benchmarks; one cut on one feature; small trees;
         or any scikit-learn classifier that takes sample weights, whose predictions are votes
         of +1 and -1.
-    n_estimators : int, default=200
-        Rounds.
+    n_estimators : int or "auto", default="auto"
+        Rounds; at most so many with ``early_stopping``. "auto": 200, and 1000 for trees with
+        early stopping.
+    learning_rate : float or "auto", default="auto"
+        Share of each step that is taken. "auto": 0.3 for trees, 1 for others, as in the paper.
     steepness : float, default=4.0
         Steepness of sigmoids.
-    max_depth : int, default=3
-        Cuts on the way to a leaf of a tree, at most 12.
+    max_depth : int or "auto", default="auto"
+        Cuts on the way to a leaf of a tree, at most 12. "auto": 3 below 1000 distinct rows, 4
+        below 3000, 5 below 10,000, 6 from there on.
     updates : int, default=200
         Line searches for each perceptron or sigmoid.
     max_bins : int, default=None
@@ -504,13 +601,20 @@ class OrdinalBoost(ThresholdedEnsemble):
     calibration_folds : int or None, default=5
         Parts in which rows are left out in turn to calibrate probabilities; each costs one
         more fit. None: no probabilities, and `predict_proba` does not exist.
+    early_stopping : bool or "auto", default="auto"
+        Whether rows left out choose the number of rounds: those of the calibration folds, which
+        costs no further fit, or 15 % of each level if ``calibration_folds`` is None. The round
+        is kept at which their scores tell most of their levels, and the final model is learnt
+        from all rows. "auto": for trees, unless ``warm_start`` is set.
     validation_fraction : float, default=None
-        Share of each level held out to stop early: the round with the least error of these
-        rows (absolute for ``margins="all"``, else classification) is kept.
+        Share of each level held out to stop early in another way: these rows are not learnt
+        from, and the round with their least error (absolute for ``margins="all"``, else
+        classification) is kept.
     patience : int, default=50
-        Rounds without improvement after which early stopping ends the fit.
+        Rounds without improvement after which early stopping ends the rounds; without
+        ``validation_fraction`` also as many as led to the best.
     tol : float, default=1e-4
-        Smallest decrease of the error that counts as an improvement.
+        Smallest gain that counts as an improvement: of the error, or of the log score in nats.
     warm_start : bool, default=False
         Whether `fit` adds rounds to the model there is, up to ``n_estimators``; on the same
         data the result is that of one long run. Scaling and seeds of the first fit are kept,
@@ -550,12 +654,14 @@ class OrdinalBoost(ThresholdedEnsemble):
     n_estimators_ : int
         Functions kept, T.
     n_iter_ : int
-        Rounds run; more than ``n_estimators_`` if early stopping went back.
+        Rounds run or judged; more than ``n_estimators_`` if early stopping went back.
     train_loss_ : ndarray of shape (T + 1,)
         Mean exponential loss of the rows learnt from, before the first round and after each.
     validation_score_ : ndarray of shape (n_iter_,)
-        Minus the error of the held-out rows after each round; only with
-        ``validation_fraction``.
+        After each round, what the scores of left-out rows tell of their levels, in nats:
+        ``-log(1 - rho**2) / 2``, rho the correlation of scores and normal scores of the levels.
+        With ``validation_fraction`` minus the error of the held-out rows. Only with early
+        stopping.
     feature_importances_ : ndarray of shape (d,)
         Share of each feature in the vote; zeros if a scikit-learn classifier does not tell.
     link_ : OrdinalLink or None
@@ -600,13 +706,15 @@ class OrdinalBoost(ThresholdedEnsemble):
         margins: str = "all",
         *,
         learner: Any = "perceptron",
-        n_estimators: int = 200,
+        n_estimators: Any = "auto",
+        learning_rate: Any = "auto",
         steepness: float = 4.0,
-        max_depth: int = 3,
+        max_depth: Any = "auto",
         updates: int = 200,
         max_bins: int | None = None,
         standardize: bool = True,
         calibration_folds: int | None = 5,
+        early_stopping: Any = "auto",
         validation_fraction: float | None = None,
         patience: int = 50,
         tol: float = 1e-4,
@@ -621,12 +729,14 @@ class OrdinalBoost(ThresholdedEnsemble):
         self.margins = margins
         self.learner = learner
         self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
         self.steepness = steepness
         self.max_depth = max_depth
         self.updates = updates
         self.max_bins = max_bins
         self.standardize = standardize
         self.calibration_folds = calibration_folds
+        self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.patience = patience
         self.tol = tol
@@ -661,12 +771,16 @@ class RankBoost(ThresholdedEnsemble):
         smooth edges, the best on the paper's benchmarks; one cut on one feature; small trees;
         or any scikit-learn classifier that takes sample weights, whose predictions are votes
         of +1 and -1.
-    n_estimators : int, default=200
-        Rounds.
+    n_estimators : int or "auto", default="auto"
+        Rounds; at most so many with ``early_stopping``. "auto": 200, and 1000 for trees with
+        early stopping.
+    learning_rate : float or "auto", default="auto"
+        Share of each step that is taken. "auto": 0.3 for trees, 1 for others, as in the paper.
     steepness : float, default=4.0
         Steepness of sigmoids.
-    max_depth : int, default=3
-        Cuts on the way to a leaf of a tree, at most 12.
+    max_depth : int or "auto", default="auto"
+        Cuts on the way to a leaf of a tree, at most 12. "auto": 3 below 1000 distinct rows, 4
+        below 3000, 5 below 10,000, 6 from there on.
     updates : int, default=200
         Line searches for each perceptron or sigmoid.
     max_bins : int, default=None
@@ -679,13 +793,19 @@ class RankBoost(ThresholdedEnsemble):
     calibration_folds : int or None, default=5
         Parts in which rows are left out in turn to calibrate probabilities; each costs one
         more fit. None: no probabilities, and `predict_proba` does not exist.
+    early_stopping : bool or "auto", default="auto"
+        Whether rows left out choose the number of rounds: those of the calibration folds, which
+        costs no further fit, or 15 % of each level if ``calibration_folds`` is None. The round
+        is kept at which their scores tell most of their levels, and the final model is learnt
+        from all rows. "auto": for trees, unless ``warm_start`` is set.
     validation_fraction : float, default=None
-        Share of each level held out to stop early: the round with the least error of these
-        rows, by the error that ``thresholding`` names, is kept.
+        Share of each level held out to stop early in another way: these rows are not learnt
+        from, and the round with their least error, by what ``thresholding`` names, is kept.
     patience : int, default=50
-        Rounds without improvement after which early stopping ends the fit.
+        Rounds without improvement after which early stopping ends the rounds; without
+        ``validation_fraction`` also as many as led to the best.
     tol : float, default=1e-4
-        Smallest decrease of the error that counts as an improvement.
+        Smallest gain that counts as an improvement: of the error, or of the log score in nats.
     warm_start : bool, default=False
         Whether `fit` adds rounds to the model there is, up to ``n_estimators``; on the same
         data the result is that of one long run. Scaling and seeds of the first fit are kept,
@@ -725,13 +845,15 @@ class RankBoost(ThresholdedEnsemble):
     n_estimators_ : int
         Functions kept, T.
     n_iter_ : int
-        Rounds run; more than ``n_estimators_`` if early stopping went back.
+        Rounds run or judged; more than ``n_estimators_`` if early stopping went back.
     train_loss_ : ndarray of shape (T + 1,)
         Mean exponential loss over pairs of rows of different level; one before the first
         round.
     validation_score_ : ndarray of shape (n_iter_,)
-        Minus the error of the held-out rows after each round; only with
-        ``validation_fraction``.
+        After each round, what the scores of left-out rows tell of their levels, in nats:
+        ``-log(1 - rho**2) / 2``, rho the correlation of scores and normal scores of the levels.
+        With ``validation_fraction`` minus the error of the held-out rows. Only with early
+        stopping.
     feature_importances_ : ndarray of shape (d,)
         Share of each feature in the vote; zeros if a scikit-learn classifier does not tell.
     link_ : OrdinalLink or None
@@ -763,13 +885,15 @@ class RankBoost(ThresholdedEnsemble):
         thresholding: str = "absolute",
         *,
         learner: Any = "perceptron",
-        n_estimators: int = 200,
+        n_estimators: Any = "auto",
+        learning_rate: Any = "auto",
         steepness: float = 4.0,
-        max_depth: int = 3,
+        max_depth: Any = "auto",
         updates: int = 200,
         max_bins: int | None = None,
         standardize: bool = True,
         calibration_folds: int | None = 5,
+        early_stopping: Any = "auto",
         validation_fraction: float | None = None,
         patience: int = 50,
         tol: float = 1e-4,
@@ -784,12 +908,14 @@ class RankBoost(ThresholdedEnsemble):
         self.thresholding = thresholding
         self.learner = learner
         self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
         self.steepness = steepness
         self.max_depth = max_depth
         self.updates = updates
         self.max_bins = max_bins
         self.standardize = standardize
         self.calibration_folds = calibration_folds
+        self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.patience = patience
         self.tol = tol
@@ -805,14 +931,25 @@ class RankBoost(ThresholdedEnsemble):
         return first  # all pairs weigh one before the first round
 
 
+def _stated(estimator: Any, *names: str) -> list[str]:
+    """Those of the parameters that are not "auto"."""
+    values = {name: getattr(estimator, name) for name in names}
+    return [
+        k for k, value in values.items() if not (isinstance(value, str) and value == "auto")
+    ]
+
+
 @dataclass(eq=False)
 class _Watch:
-    """Error of held-out rows after each round; true when it has not fallen for long enough."""
+    """Judges rows left out after each round; true when it found no better for long enough."""
 
     rows: DistinctRows
-    absolute: bool
+    judge: Callable[[np.ndarray, np.ndarray, DistinctRows], float]  # of scores and thresholds
     patience: int
     tol: float
+    # Waits for as many rounds as led to the best, too: the round that is best for all folds
+    # together may come long after that of one, and rounds that are slow to gain, slow to lose.
+    stretched: bool = False
     errors: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -823,20 +960,43 @@ class _Watch:
         self, learner: Any, alpha: float, thresholds: np.ndarray, log_losses: list[float]
     ) -> bool:
         self._scores += alpha * learner(self.rows.X)
-        away = np.abs(_levels.rank_from_scores(self._scores, thresholds) - self.rows.y)
-        wrong = away if self.absolute else away > 0
-        self.errors.append(float(np.average(wrong, weights=self.rows.weights)))
+        self.errors.append(self.judge(self._scores, thresholds, self.rows))
         self._since += 1
         if self.errors[-1] < self._best - self.tol:
             self._best, self._since = self.errors[-1], 0
-        return self._since >= self.patience
+        before = len(self.errors) - self._since
+        return self._since >= max(self.patience, before if self.stretched else 0)
 
 
-def _first_rounds(ensemble: Ensemble, rounds: int) -> Ensemble:
-    """The ensemble as it was after this many rounds."""
-    return Ensemble(
-        ensemble.learners[:rounds],
-        ensemble.alphas[:rounds],
-        ensemble.thresholds[: rounds + 1],
-        ensemble.log_losses[: rounds + 1],
-    )
+def _error(
+    scores: np.ndarray, thresholds: np.ndarray, rows: DistinctRows, absolute: bool
+) -> float:
+    """Absolute or classification error of the levels predicted."""
+    away = np.abs(_levels.rank_from_scores(scores, thresholds) - rows.y)
+    return float(np.average(away if absolute else away > 0, weights=rows.weights))
+
+
+def _uncertainty(
+    scores: np.ndarray, _: np.ndarray, rows: DistinctRows, latent: np.ndarray
+) -> float:
+    """Log of the spread that is left in a row's latent value when its score is known.
+
+    With the correlation rho of the two that is ``log(1 - rho^2) / 2``: if both are normal, the
+    log score of the link up to a constant. It is cheap enough for every round, which a link is
+    not, and needs no common scale of the folds. A pseudo-row keeps it finite, as with the link.
+    """
+    w = rows.weights / rows.weights.sum()
+    s, v = scores - w @ scores, latent[rows.y] - w @ latent[rows.y]
+    product = max(float(w @ (s * v)), 0.0) ** 2
+    if product == 0.0:
+        return 0.0
+    share = product / float((w @ s**2) * (w @ v**2))
+    m = float(rows.weights.sum())
+    return 0.5 * float(np.log1p(-min(share, 1.0) * m / (m + 1.0)))
+
+
+def _normal_scores(rows: DistinctRows, n_levels: int) -> np.ndarray:
+    """Normal quantile of the middle of each level's share of the rows, shape (K,)."""
+    shares = np.bincount(rows.y, rows.weights, n_levels) / rows.weights.sum()
+    # A level without rows at an end has its middle at zero or one; no row asks for its value.
+    return ndtri(np.clip(np.cumsum(shares) - 0.5 * shares, 0.0, 1.0))
