@@ -1,7 +1,11 @@
 """Gradient-boosted trees: missing values, categories, constraints, and what is chosen."""
 
 import builtins
+import json
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +14,15 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ordinality import OrdinalTrees, levels, metrics
+from ordinality import OrdinalBoost, OrdinalTrees, levels, metrics, workbench
+from ordinality.boosting.cumulative_loss import (
+    fitted_thresholds,
+    gradients,
+    log_proba,
+    scale_information,
+)
+
+VECTORS = json.loads((Path(__file__).parents[1] / "linear-vectors.json").read_text("utf-8"))
 
 
 def drawn(n=600, seed=0, K=4):
@@ -238,6 +250,61 @@ def test_without_lightgbm_fit_says_what_to_install_and_a_model_still_predicts(
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'ordinality\[trees\]'"):
         clone(model).fit(X, y)
     assert np.all(np.isfinite(model.predict_proba(X)))
+
+
+def test_the_loss_has_the_reference_derivatives_and_thresholds():
+    case = next(c for c in VECTORS["cases"] if c["id"] == "trees-loss")
+    f, weights, cuts = (np.array(case["data"][k]) for k in ("f", "weight", "thresholds"))
+    y, none, expected = np.array(case["data"]["y_level"]) - 1, np.empty(0), case["expected"]
+    first, second = gradients(y, weights, f, none, cuts, none)
+    # In single precision, as LightGBM takes them.
+    np.testing.assert_allclose(first, expected["gradient"], rtol=1e-6)
+    np.testing.assert_allclose(second, expected["hessian"], rtol=1e-6)
+    loss = -weights @ log_proba(y, f, none, cuts)
+    assert loss == pytest.approx(expected["loss_total"], rel=1e-12)
+    best = fitted_thresholds(y, weights, f, none, cuts, 50)
+    np.testing.assert_allclose(best, expected["optimal_thresholds"], rtol=1e-9)
+    information = scale_information(f, np.full(len(f), 0.2), cuts)
+    np.testing.assert_allclose(
+        information, expected["log_scale_expected_information_at_0p2"], rtol=1e-9
+    )
+
+
+def test_without_lightgbm_the_package_loads():
+    code = (
+        "import sys; sys.modules['lightgbm'] = None\n"
+        "import ordinality\n"
+        "try:\n    ordinality.OrdinalTrees().fit([[0.0], [1.0]], [0, 1])\n"
+        "except ModuleNotFoundError as wrong:\n    print(wrong)\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert "needs LightGBM, which is not installed; run: pip install" in run.stdout
+
+
+def test_without_lightgbm_the_command_takes_other_trees(monkeypatch):
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    found = workbench.model("trees").build(levels=[0, 1, 2], random_state=0)
+    assert isinstance(found, OrdinalBoost)
+    assert found.learner == "tree"
+    X = np.linspace(0, 1, 30)[:, None]
+    np.testing.assert_array_equal(
+        found.fit(X, np.arange(30) // 10).predict(X), np.arange(30) // 10
+    )
+
+
+def test_more_levels_than_can_be_modelled_are_refused():
+    X, y = np.random.default_rng(0).normal(size=(20_000, 1)), np.arange(20_000) // 2
+    with pytest.raises(ValueError, match="10000 levels, but at most 1000 .* join levels"):
+        OrdinalTrees().fit(X, y)
+
+
+def test_no_pool_is_tried_for_many_levels():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3060, 1))
+    y = np.argsort(np.argsort(X[:, 0] + rng.normal(size=3060))) // 60
+    assert OrdinalTrees(5).fit(X, y).pool_weight_ == 1.0
 
 
 def test_models_are_copied_searched_and_put_into_pipelines(data, model):

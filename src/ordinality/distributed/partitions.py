@@ -175,7 +175,9 @@ class PartitionedRows:
         return len(self.parts)
 
     @classmethod
-    def from_collections(cls, X: Any, y: Any, sample_weight: Any = None) -> PartitionedRows:
+    def from_collections(
+        cls, X: Any, y: Any, sample_weight: Any = None, *, missing: bool = False
+    ) -> PartitionedRows:
         """From Dask arrays, or a data frame and a series.
 
         Parameters
@@ -186,6 +188,8 @@ class PartitionedRows:
             Labels, in the same partitions as X.
         sample_weight : dask.array.Array or dask.dataframe.Series, default=None
             Weights of the rows.
+        missing : bool, default=False
+            Whether X may hold missing values (NaN).
 
         Returns
         -------
@@ -201,7 +205,7 @@ class PartitionedRows:
         d = int(X.shape[1]) if names is None else len(names)
         columns = _matching_blocks(X, others)
         parts = [
-            check(i, x, y, w[0] if w else None, d, names)
+            check(i, x, y, w[0] if w else None, d, names, missing)
             for i, (x, y, *w) in enumerate(zip(*columns, strict=True))
         ]
         return cls(parts, d, names)
@@ -395,7 +399,15 @@ def loaded_part(place: int, function: Callable[..., Any], *arguments: Any) -> Pa
     return _checked(place, X, y, weights[0] if weights else None, np.shape(X)[-1], names)
 
 
-def _checked(place: int, X: Any, y: Any, weights: Any, d: int, names: list[Any] | None) -> Part:
+def _checked(
+    place: int,
+    X: Any,
+    y: Any,
+    weights: Any,
+    d: int,
+    names: list[Any] | None,
+    missing: bool = False,
+) -> Part:
     """The rows of a partition as arrays; refuses what cannot be learnt from."""
     if (found := _names(X)) != names:
         raise ValueError(
@@ -405,7 +417,7 @@ def _checked(place: int, X: Any, y: Any, weights: Any, d: int, names: list[Any] 
     given = {"y": y} if weights is None else {"y": y, "sample_weight": weights}
     for name, column in given.items():
         _check_matching(place, X, name, column)
-    features = _features(place, X, d)
+    features = _features(place, X, d, missing)
     w = np.ones(len(features)) if weights is None else np.asarray(weights, dtype=np.float64)
     if not np.all((w >= 0) & (w < np.inf)):
         raise ValueError(
@@ -432,8 +444,8 @@ def _check_matching(place: int, X: Any, name: str, column: Any) -> None:
         )
 
 
-def _features(place: int, X: Any, d: int) -> np.ndarray:
-    """Features of a partition as finite numbers, shape (n, d)."""
+def _features(place: int, X: Any, d: int, missing: bool) -> np.ndarray:
+    """Features of a partition as finite or, if allowed, missing numbers, shape (n, d)."""
     try:
         features = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError) as wrong:
@@ -445,10 +457,10 @@ def _features(place: int, X: Any, d: int) -> np.ndarray:
         raise ValueError(
             f"partition {place} of X has shape {features.shape}; wanted (rows, {d})."
         )
-    if not np.all(np.isfinite(features)):
+    if not np.all(np.isfinite(features) | (missing & np.isnan(features))):
+        what = "infinite" if missing else "missing or infinite"
         raise ValueError(
-            f"partition {place} of X holds missing or infinite values; fill them in or drop "
-            "those rows."
+            f"partition {place} of X holds {what} values; fill them in or drop those rows."
         )
     return features
 

@@ -190,13 +190,14 @@ class _Sent:
 
     gram: np.ndarray  # (M (M + 1) / 2,)
     shift: np.ndarray
+    step: float
 
     @classmethod
     def of(cls, belief: Belief) -> _Sent:
-        return cls(_packed(belief.gram), belief.shift)
+        return cls(_packed(belief.gram), belief.shift, belief.step)
 
     def on(self, basis: Basis) -> Belief:
-        return Belief(basis, _unpacked(self.gram), self.shift)
+        return Belief(basis, _unpacked(self.gram), self.shift, step=self.step)
 
 
 def _packed(upper: np.ndarray) -> np.ndarray:

@@ -25,6 +25,7 @@ from .fitting import (
     check_positive,
     check_weights,
     check_whole,
+    checked_data,
     rows_of,
 )
 from .threads import thread_map
@@ -38,7 +39,12 @@ _UNJUDGED = 100  # rounds at most, where there are too few rows to hold any out
 # of the rows have a copy, they look like a resampled or repeated table: copies then stay
 # together, or a model that only remembers rows would be found the best.
 _COPIES = 1 / 3
+_MOST_LEVELS = 1000  # more are numbers, not levels
+_MOST_POOLED = 50  # levels, for "auto": the pool has a booster for each threshold
+_OF_TEXT = "name a column of text in `categorical`, or make it a category of a data frame"
+_NUMBERS: Any = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "text": _OF_TEXT}
 _BATCH = 10_000  # rows predicted at once
+_FETCHED = 4000  # rows of a Dask collection, at most, that are fetched and learnt here
 
 
 class OrdinalTrees(OrdinalClassifier):
@@ -72,7 +78,8 @@ class OrdinalTrees(OrdinalClassifier):
     nonparallel : "auto" or bool, default="auto"
         Whether the probabilities are pooled with those of K - 1 binary models of "above level
         k", for effects that differ between thresholds; two to three times the cost. "auto":
-        from 3000 rows on. Held-out rows choose the weight of the pool in either case.
+        from 3000 rows on, up to 50 levels. Held-out rows choose the weight of the pool in
+        either case.
     monotone : array-like of shape (d,) or dict, default=None
         Sign for each column, or ``{column: sign}``: 1 if the probability of "above level k" may
         only rise with it, whatever k, -1 if it may only fall, 0 for no constraint.
@@ -208,7 +215,9 @@ class OrdinalTrees(OrdinalClassifier):
         Parameters
         ----------
         X : array-like of shape (n, d)
-            Numbers, perhaps missing (NaN); columns of categories may hold text.
+            Numbers, perhaps missing (NaN); columns of categories may hold text. Or a Dask
+            array or data frame: then `y` and the weights are Dask collections too, and the
+            workers of the current client learn, without ``scale`` and ``nonparallel``.
         y : array-like of shape (n,)
             Labels: integers, strings, booleans, an ordered Categorical or Enum.
         sample_weight : array-like of shape (n,), default=None
@@ -221,17 +230,23 @@ class OrdinalTrees(OrdinalClassifier):
         """
         _require_lightgbm()
         self._check_parameters()
+        if type(X).__module__.startswith("dask."):
+            return self._fit_partitions(X, y, sample_weight)
         log = FitLog(self)
         Z, sets = self._learn_columns(X)
         checked = check_labels(y, len(Z))
         weights = check_weights(sample_weight, len(Z))
         kept = np.flatnonzero(weights > 0)
         ranks = self._learn_levels(rows_of(y, checked, kept), checked)
+        if len(self.levels_) > _MOST_LEVELS:
+            raise ValueError(
+                f"y has {len(self.levels_)} levels, but at most {_MOST_LEVELS} can be "
+                "modelled; join levels, for instance with numpy.digitize."
+            )
         rows = DistinctRows.of(Z[kept], ranks, weights[kept])
         factors = self._class_factors(rows.y, rows.weights)
         rows = replace(rows, weights=rows.weights * factors[rows.y])
-        seed = 0 if self.random_state is None else self.random_state
-        seed = int(check_random_state(seed).randint(2**31))
+        seed = self._seed()
         held = self._held(rows, seed)
         settings = self._settings(len(rows), bool(np.any(held)), sets, seed)
         found = grow(rows.X, rows.y, len(self.levels_), rows.weights, held, settings, log)
@@ -268,6 +283,47 @@ class OrdinalTrees(OrdinalClassifier):
         found = thread_map(self.n_jobs)(lambda batch: function(Z[batch]), batches)
         return np.concatenate(list(found))
 
+    def _fit_partitions(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Fit to Dask collections, on the workers of the current client."""
+        from ..distributed.boosted_trees import check_workers, grow_partitions
+        from ..distributed.partitions import PartitionedRows, encoded, sampled, summarised
+
+        self._check_partitioned()
+        Z, sets = self._learn_partitioned_columns(X)
+        rows = PartitionedRows.from_collections(Z, y, sample_weight, missing=True)
+        check_workers(rows.client)
+        rows = rows.persist()
+        found = summarised(rows)
+        constant = not np.any(found.spread)  # LightGBM refuses rows that are all alike
+        if found.rows <= _FETCHED or constant:
+            given = (None if v is None else v.compute() for v in (X, y, sample_weight))
+            return self.fit(*given)
+        log = FitLog(self)
+        log.stage("%d rows, %d labels", found.rows, len(found.labels))
+        ranks = self._learn_levels(found.typed_labels, found.labels)
+        factors, d = self._class_factors(ranks, found.totals), self.n_features_in_
+        rows = encoded(rows, self._order, np.zeros(d), np.ones(d), factors).persist()
+        totals = np.bincount(ranks, found.totals, len(self.levels_)) * factors
+        settings = self._settings(found.rows, True, sets, self._seed())
+        share = self.validation_fraction
+        share = None if share is None else float(share)
+        self._keep(grow_partitions(rows, totals, share, settings, log))
+        some = np.full(len(totals), min(1.0, _FETCHED / found.rows))
+        self._learn_decision(lambda: self.trees_.proba(sampled(rows, some, self._seed())[0]))
+        return self
+
+    def _seed(self) -> int:
+        seed = 0 if self.random_state is None else self.random_state
+        return int(check_random_state(seed).randint(2**31))
+
+    def _check_partitioned(self) -> None:
+        for name in ("scale", "nonparallel"):
+            if getattr(self, name) is True:
+                raise ValueError(
+                    f"{name}=True needs all rows in one process, and X is a Dask collection; "
+                    f"set {name} to 'auto' or False, or pass the rows in memory."
+                )
+
     def _check_parameters(self) -> None:
         check_choices(self, scale=_FLAGS, nonparallel=_FLAGS)
         check_positive(self, "learning_rate")
@@ -289,8 +345,9 @@ class OrdinalTrees(OrdinalClassifier):
             )
         if self.scale is True and self.monotone is not None:
             raise ValueError(
-                "scale=True cannot keep `monotone`: a noise that depends on a column moves the "
-                "outer levels both ways. Set scale to 'auto' or False, or leave monotone out."
+                "scale=True cannot keep `monotone`, because a noise that depends on a column "
+                "moves the outer levels both ways; set scale to 'auto' or False, or leave "
+                "monotone out."
             )
         self._check_decision()
 
@@ -339,7 +396,10 @@ class OrdinalTrees(OrdinalClassifier):
         return Settings(
             rounds, int(self.patience),
             _wanted(self.scale, judged and n >= _ENOUGH_FOR_SCALE and not any(signs)),
-            _wanted(self.nonparallel, judged and n >= _ENOUGH_FOR_POOL),
+            _wanted(
+                self.nonparallel,
+                judged and n >= _ENOUGH_FOR_POOL and len(self.levels_) <= _MOST_POOLED,
+            ),
             sets, parameters,
         )  # fmt: skip
 
@@ -362,7 +422,7 @@ class OrdinalTrees(OrdinalClassifier):
         typed = {} if frame is None or asked is None else _typed(frame)
         automatic = asked is None or (isinstance(asked, str) and asked == "auto")
         if automatic and not typed:
-            Z = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+            Z = checked_data(self, X, **_NUMBERS)
             self.column_categories_: list[Any] = [None] * self.n_features_in_
             return Z, ()
         X = X if frame is not None else _objects(X)
@@ -378,22 +438,59 @@ class OrdinalTrees(OrdinalClassifier):
             self.column_categories_[j] = _labels(X, frame, j) if order is None else order
         return self._numbers(X), tuple(sorted(set(sets)))
 
+    def _learn_partitioned_columns(self, X: Any) -> tuple[Any, tuple[int, ...]]:
+        """A Dask collection of numbers, and the columns whose categories form sets."""
+        frame = _frame(getattr(X, "_meta", None)) if hasattr(X, "columns") else None
+        sample: Any = np.zeros((1, X.shape[-1])) if frame is None else frame.to_native()
+        validate_data(self, sample, skip_check_array=True)
+        self.column_categories_ = [None] * self.n_features_in_
+        asked, typed = self.categorical, {} if frame is None else _typed(frame)
+        if asked is None:
+            typed = {}
+        sets = [j for j, order in typed.items() if order is None]
+        if not (asked is None or (isinstance(asked, str) and asked == "auto")):
+            sets = [
+                self._place(column, "categorical") for column in _as_list(asked, "categorical")
+            ]
+        for j in {*sets, *typed}:
+            known = j in typed and X[X.columns[j]].cat.known
+            if not known:
+                column = X.columns[j] if frame is not None else j
+                raise ValueError(
+                    f"the categories of column {column!r} are not known before its partitions "
+                    "are read; make it a category of a Dask data frame with known categories, "
+                    f"for instance with X.categorize(columns=[{column!r}])."
+                )
+            labels = _levels.as_labels(sample.iloc[:, j].cat.categories.tolist(), f"column {j}")
+            self.column_categories_[j] = np.unique(labels) if j in sets else typed[j]
+        return self._coded_partitions(X, sample), tuple(sorted(set(sets)))
+
+    def _coded_partitions(self, X: Any, sample: Any) -> Any:
+        """A Dask frame with categories as numbers; other collections as they are."""
+        if all(labels is None for labels in self.column_categories_):
+            return X
+        return X.map_partitions(
+            _coded_frame, self.column_categories_, meta=sample.astype(np.float64)
+        )
+
     def _numbers(self, X: Any) -> np.ndarray:
         """The rows as numbers, categories by their places and unknown ones as missing."""
         if all(labels is None for labels in self.column_categories_):
-            return validate_data(
-                self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False
-            )
+            return checked_data(self, X, reset=False, **_NUMBERS)
         frame = _frame(X)
         X = X if frame is not None else _objects(X)
         validate_data(self, X, skip_check_array=True, reset=False)
         columns = []
         for j, labels in enumerate(self.column_categories_):
             values = X[:, j] if frame is None else frame[frame.columns[j]].to_numpy()
-            columns.append(
-                np.asarray(values, dtype=np.float64) if labels is None
-                else _codes(values, labels)
-            )  # fmt: skip
+            try:
+                columns.append(
+                    np.asarray(values, dtype=np.float64) if labels is None
+                    else _codes(values, labels)
+                )  # fmt: skip
+            except ValueError as error:
+                column = j if frame is None else frame.columns[j]
+                raise ValueError(f"{error}, in column {column!r}; {_OF_TEXT}.") from None
         return check_array(np.column_stack(columns), ensure_all_finite="allow-nan")
 
     def _place(self, column: Any, parameter: str) -> int:
@@ -494,6 +591,15 @@ def _codes(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Place of each value among the labels; missing if it is none of them."""
     places = {label: float(code) for code, label in enumerate(labels.tolist())}
     return np.array([places.get(value, np.nan) for value in values.tolist()])
+
+
+def _coded_frame(X: Any, categories: list[Any]) -> Any:
+    """A pandas frame with the places of categories, missing where there is none."""
+    columns = {
+        name: X[name] if labels is None else _codes(X[name].to_numpy(), labels)
+        for name, labels in zip(X.columns, categories, strict=True)
+    }
+    return type(X)(columns, index=X.index).astype(np.float64)
 
 
 def _as_list(given: Any, parameter: str) -> list[Any]:
