@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -332,6 +333,29 @@ def test_an_automatic_penalty_is_none_unless_the_data_need_one():
         assert "weak ridge" in model.notes_[-1]
 
 
+@pytest.mark.parametrize("nominal", [None, [3]], ids=["location", "nominal"])
+def test_what_is_finite_beside_a_separating_column_is_the_fit_of_the_other_rows(nominal):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.digitize(X[:, 0] + rng.logistic(size=120), [-1.0, 0.0, 1.0])
+    Z = np.column_stack([X, y == 3])
+    with pytest.warns(ConvergenceWarning, match="'x3' separates"):
+        model = OrdinalRegression(nominal=nominal).fit(Z, y)
+    others = OrdinalRegression().fit(X[y < 3], y[y < 3])
+    at = [list(model.parameter_names_).index(name) for name in others.parameter_names_]
+    assert_allclose(model.parameters_[at], others.parameters_, atol=1e-6)
+    for kind, groups in (("observed", None), ("robust", None), ("cluster", np.arange(120) % 9)):
+        some = None if groups is None else groups[y < 3]
+        wanted = others.covariance(kind, some)
+        found = model.covariance(kind, groups)
+        assert_allclose(found[np.ix_(at, at)], wanted, rtol=1e-5, atol=1e-9)
+        unknown = np.isnan(np.diagonal(found))
+        assert_array_equal(np.flatnonzero(~unknown), sorted(at))
+    profile = model.conf_int(method="profile")
+    assert_allclose(profile[at], others.conf_int(method="profile"), atol=1e-5)
+    assert np.all(np.isinf(np.delete(profile, at, axis=0)).any(axis=1))
+
+
 @needs_data
 def test_a_nominal_effect_that_separates_is_named():
     X, y, _ = wine()
@@ -582,6 +606,14 @@ def test_tables_have_frames_and_notebooks(data):
     assert model.test_scale({"first": [0]}).to_frame().loc["first", "df"] == 1
 
 
+def test_a_frame_without_pandas_is_refused_with_what_to_install(data, monkeypatch):
+    X, y = data
+    summary = OrdinalRegression().fit(X, y).summary()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        summary.to_frame()
+
+
 def test_a_path_leads_from_no_effects_to_each_net(data):
     X, y = data
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -700,6 +732,15 @@ ASKED = {
     "kind of residual": (lambda m, X: m.residuals("raw"), "kind='raw' is not known"),
     "kind of R2": (lambda m, X: m.pseudo_r2("cox"), "kind='cox' is not known"),
     "unknown term": (lambda m, X: m.test_scale({"t": [9]}), "terms names column 9"),
+    "term named twice": (
+        lambda m, X: m.test_proportional_odds({"t": [0, 0]}), "names a column twice; name it"
+    ),
+    "missing groups": (
+        lambda m, X: m.covariance("cluster", groups=[None] * 240), "groups contains None at"
+    ),
+    "one group": (
+        lambda m, X: m.covariance("cluster", groups=np.ones(240)), "only one group, 1.0, .* tak"
+    ),
     "empty term": (lambda m, X: m.test_scale({"t": []}), "names no column"),
     "nominal term": (lambda m, X: m.test_scale({"t": [2]}), "without a location effect"),
     "other rows": (
@@ -717,6 +758,20 @@ def test_what_cannot_be_asked_is_refused(data, case):
     model = OrdinalRegression(nominal=[2]).fit(X, y)
     with pytest.raises(ValueError, match=message):
         ask(model, X)
+
+
+def test_terms_are_a_dict(data):
+    with pytest.raises(TypeError, match=r"terms=\[0\] is not a dict; pass the columns of each"):
+        OrdinalRegression().fit(*data).test_scale([0])
+
+
+def test_a_net_of_no_column_is_the_fit_without_a_penalty(data):
+    X, y = data
+    net, plain = (OrdinalRegression(nominal=[0, 1, 2], penalty=p) for p in ("elasticnet", None))
+    assert_allclose(net.fit(X, y).parameters_, plain.fit(X, y).parameters_, atol=1e-6)
+    constant = OrdinalRegression(penalty="elasticnet").fit(np.ones((240, 2)), y)
+    with pytest.raises(ValueError, match="so there is no path; give X a column that varies"):
+        constant.regularization_path()
 
 
 def test_penalised_fits_have_no_standard_errors(data):
@@ -738,7 +793,7 @@ def test_tests_of_the_likelihood_are_refused_with_jeffreys_prior(data):
     asks = (lambda: model.conf_int(method="profile"), lambda: model.covariance("robust"),
             model.test_scale)  # fmt: skip
     for ask in asks:
-        with pytest.raises(ValueError, match="not available with Jeffreys' prior"):
+        with pytest.raises(ValueError, match="there (is|are) no .* with Jeffreys' prior; set"):
             ask()
     assert np.all(np.isfinite(model.residuals()))
 

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -222,6 +223,111 @@ def test_a_search_without_a_maximum_is_warned_of():
     assert np.all(np.isfinite(model.predict_proba(X)))
 
 
+# ------------------------------------------------------------ intervals and residuals
+
+
+def moved(model, parameters):
+    """A copy of a model whose estimates are others; modes of known groups are held."""
+    other = pickle.loads(pickle.dumps(model))
+    other.parameters_ = parameters
+    fixed, random = other._n_fixed, other._random
+    other.thresholds_ = other._linear().J @ parameters[: other._linear().A.size]
+    other.coef_ = parameters[fixed - len(other.coef_) : fixed]
+    at, factors = fixed, []
+    for L in random.factors:
+        new = np.zeros_like(L)
+        size = len(L) * (len(L) + 1) // 2
+        new[np.tril_indices(len(L))] = parameters[at : at + size]
+        new[np.diag_indices(len(L))] = np.exp(np.diagonal(new))
+        at, factors = at + size, [*factors, new]
+    held = replace(random.posterior, factors=tuple(factors))
+    other._random = replace(random, factors=tuple(factors), posterior=held)
+    return other
+
+
+@pytest.mark.parametrize(
+    ("link", "random"),
+    [
+        ("logit", ["judge", "item"]),
+        ("probit", ("judge", "z")),
+        ("cloglog", ["judge", "item"]),
+        ("loglog", ("judge", "z")),
+        ("cauchit", "judge"),
+    ],
+    ids=str,
+)
+def test_slopes_of_intervals_agree_with_central_differences(link, random):
+    X, y = simulated("simulated-crossed")
+    model = OrdinalRegression(link, random=random)
+    X = X if isinstance(random, list) else X.drop(columns="item")
+    model.fit(X, y)
+    rows = X[:6].assign(judge=-1)
+    if "item" in X:
+        rows["item"] = -1
+    table = rows.astype(float)
+    parts = model._estimated(table)[:2]
+    effects = (*model._random.moments(table), model._random.variance_slopes(table))
+    P, slopes = model._linear().averaged_slopes(*parts, *effects)
+    assert_allclose(P, model.predict_level_proba(table), atol=1e-12)
+    h = 1e-5
+    for j, at in enumerate(model.parameters_):
+        step = h * np.eye(len(model.parameters_))[j]
+        if not np.isfinite(at):
+            continue
+        up, down = (
+            moved(model, model.parameters_ + s * step).predict_level_proba(table)
+            for s in (1, -1)
+        )
+        assert_allclose(slopes[:, :, j], (up - down) / (2 * h), atol=1e-8)
+
+
+def test_the_interval_of_a_known_group_holds_its_mode(wine):
+    X, y = wine
+    model = OrdinalRegression(random="judge").fit(X, y)
+    new = model.predict_interval(X[:4].assign(judge="nobody"))
+    known = model.predict_interval(X[:4])
+    assert_allclose(known.proba, model.predict_level_proba(X[:4]), atol=1e-12)
+    assert np.all((known.lower < known.proba) & (known.proba < known.upper))
+    # Only a new judge has the error of the variance.
+    held = clone(model).fit(X, y)
+    held.covariance_[-1] = held.covariance_[:, -1] = 0.0
+    assert_array_equal(held.predict_interval(X[:4]).standard_error, known.standard_error)
+    assert np.all(
+        held.predict_interval(X[:4].assign(judge="nobody")).standard_error != new.standard_error
+    )
+
+
+def test_residuals_given_the_modes_are_those_of_an_offset(wine):
+    X, y = wine
+    model = OrdinalRegression(random="judge").fit(X, y)
+    residuals = model.residuals("probability")
+    effects = model.random_effects_["judge"]
+    own = effects.modes[np.searchsorted(effects.groups, X["judge"]), 0]
+    latent = X[["warm", "yes"]].to_numpy() @ model.coef_ + own
+    ends = np.concatenate([[-np.inf], model.thresholds_, [np.inf]])
+    F = stats.logistic.cdf(ends - latent[:, None])
+    at = np.arange(len(y)), np.searchsorted(model.levels_, y)
+    assert_allclose(residuals, F[at] + F[at[0], at[1] + 1] - 1.0, atol=1e-9)
+    draws = model.residuals("quantile", random_state=1)
+    assert np.all((F[at] <= draws) & (draws <= F[at[0], at[1] + 1]))
+    assert_allclose(
+        stats.logistic.cdf(model.residuals("surrogate", random_state=1)), draws, atol=1e-12
+    )
+
+
+def test_quantile_residuals_of_a_true_model_are_nearly_uniform():
+    rng = np.random.default_rng(2)
+    group = np.repeat(np.arange(30), 40)
+    X = np.column_stack([group, rng.normal(size=1200)])
+    y = np.digitize(X[:, 1] + rng.normal(size=30)[group] + rng.logistic(size=1200), [-1, 1])
+    draws = OrdinalRegression(random=0).fit(X, y).residuals("quantile")
+    assert stats.kstest(draws, "uniform").pvalue > 0.01
+    plain = OrdinalRegression().fit(X[:, 1:], y).residuals("surrogate")
+    within = [plain[group == g].mean() for g in range(30)]
+    taken = OrdinalRegression(random=0).fit(X, y).residuals("surrogate")
+    assert np.std([taken[group == g].mean() for g in range(30)]) < 0.5 * np.std(within)
+
+
 # ------------------------------------------------------------ refusals
 
 
@@ -256,15 +362,38 @@ def test_missing_groups_are_refused_in_fit_and_predict(wine):
             call(X)
 
 
-@pytest.mark.parametrize("method", ["residuals", "test_scale", "test_proportional_odds"])
+def test_proportional_odds_are_tested_by_comparison_with_a_nominal_effect(wine):
+    X, y = wine
+    odds, nominal = (OrdinalRegression(random="judge", nominal=n) for n in (None, "yes"))
+    found = odds.fit(X, y).compare(nominal.fit(X, y))
+    assert (found.df, found.statistic) == (3, pytest.approx(
+        2 * (nominal.log_likelihood_ - odds.log_likelihood_)
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize("random", ["judge", ("judge", "warm"), ["judge", "yes"]], ids=str)
+def test_roots_of_averages_over_one_row_are_the_standard_errors_of_intervals(wine, random):
+    X, y = wine
+    model = OrdinalRegression(random=random).fit(X, y)
+    same = X[X["judge"] == X["judge"][0]]
+    same = same[same["yes"] == same["yes"].iloc[0]]  # blocks with the same groups
+    root = model.average_proba_root(same, len(same))
+    found = model.predict_interval(same).standard_error
+    assert_allclose(np.sqrt(np.sum(root**2, axis=0)), found, atol=1e-10)
+    assert model.average_proba_root(X[:2].assign(judge=["judge 1", "judge 2"]), 2) is None
+
+
+@pytest.mark.parametrize("method", ["test_scale", "test_proportional_odds"])
 def test_what_is_not_available_with_random_effects_is_said(wine, method):
     X, y = wine
     model = OrdinalRegression(random="judge").fit(X, y)
-    with pytest.raises(ValueError, match="not available with random effects"):
+    with pytest.raises(ValueError, match="no tests of .* with random effects; (compare|fit)"):
         getattr(model, method)()
-    with pytest.raises(ValueError, match="not available with random effects"):
-        model.predict_interval(X)
-    with pytest.raises(ValueError, match="not available with random effects"):
+    with pytest.raises(ValueError, match="with random effects; set method='wald', or compare"):
         model.conf_int(method="profile")
+    with pytest.raises(ValueError, match="kind='robust' with random effects; fit without"):
+        model.covariance("robust")
+    with pytest.raises(ValueError, match="with 1 and 10 nodes, .* set quadrature=1 in both"):
+        model.compare(OrdinalRegression(random=["judge", "warm"]).fit(X, y))
     with pytest.raises(AttributeError, match="no random effects"):
         OrdinalRegression().fit(X.drop(columns="judge"), y).random_sd_  # noqa: B018

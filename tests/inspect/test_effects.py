@@ -8,6 +8,7 @@ import pandas
 import polars
 import pytest
 from scipy.special import ndtri
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -18,7 +19,7 @@ from ordinality.inspect.model_inputs import level_proba
 
 @pytest.fixture(scope="module")
 def process(rows):
-    return OrdinalGP(optimizer=None).fit(*rows)
+    return OrdinalGP("gaussian", link="probit", optimizer=None).fit(*rows)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def test_adjusted_predictions_are_averages_at_the_values_asked_for(process, rows
 def test_a_column_of_two_values_goes_from_one_to_the_other(rows):
     X, y = rows
     Z = np.column_stack([X[:, 0], (X[:, 1] > 0).astype(float)])
-    model = OrdinalGP(optimizer=None).fit(Z, y)
+    model = OrdinalGP("gaussian", link="probit", optimizer=None).fit(Z, y)
     for step in ("sd", "slope"):
         found = of(effects(model, Z, step=step), "feature 2")
         assert found.between == ("0", "1")
@@ -79,7 +80,8 @@ def test_more_rows_leave_smaller_standard_errors():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(800, 1))
     y = np.digitize(X[:, 0] + rng.normal(size=800), [-0.5, 0.5])
-    few, many = (effects(OrdinalGP("linear").fit(X[:n], y[:n]), X[:200])[0] for n in (50, 800))
+    model = OrdinalGP("linear", link="probit")
+    few, many = (effects(model.fit(X[:n], y[:n]), X[:200])[0] for n in (50, 800))
     # A quarter for sixteen times the rows, about.
     assert 0.1 < many.expected_se / few.expected_se < 0.5
 
@@ -156,12 +158,22 @@ def test_effects_print_as_a_table(process, rows):
         ({"values": {"height": [1]}}, "there is no feature 'height'"),
         ({"y": [0, 1]}, "y has 2 labels, but X has 60 rows"),
         ({"y": [0, 1] * 30, "n_refits": 1}, "n_refits=1 gives no standard error"),
+        ({"n_refits": "many"}, "n_refits='many' must be a whole number"),
+        ({"n_refits": 2.5}, "n_refits=2.5 must be a whole number"),
+        ({"columns": [9]}, "there is no feature 9; there are"),
+        ({"X": np.empty((0, 2))}, "X has no rows, and effects are averages over rows"),
+        ({"X": np.zeros((5, 3))}, "X has 3 features"),
     ],
     ids=str,
 )
 def test_wrong_questions_are_refused(stumps, rows, wrong, message):
     with pytest.raises(ValueError, match=message):
-        effects(stumps, rows[0], **wrong)
+        effects(**{"model": stumps, "X": rows[0]} | wrong)
+
+
+def test_a_model_without_a_fit_has_no_effects(rows):
+    with pytest.raises(NotFittedError, match="not fitted yet. Call 'fit'"):
+        effects(OrdinalRegression(), rows[0])
 
 
 def test_delta_method_agrees_with_the_reference_of_average_marginal_effects(data_dir):
@@ -173,12 +185,33 @@ def test_delta_method_agrees_with_the_reference_of_average_marginal_effects(data
     frame = polars.read_csv(data_dir / "ordinal" / "wesdr_retinopathy.csv")
     X = frame.select(names).cast(polars.Float64).to_numpy()
     model = OrdinalRegression().fit(X, frame["target"].to_numpy())
-    found = effects(model, X, range(4), step="slope", max_rows=None)  # sex is a step there
+    found = effects(model, X, range(4), step="slope")  # sex is a step there
     assert found.source == "delta"
     for one in found:
         at = int(one.column.removeprefix("feature ")) - 1
         np.testing.assert_allclose(one.change, known["effect"][at], atol=1e-8)
         np.testing.assert_allclose(one.change_se, known["standard_error"][at], rtol=1e-6)
+
+
+def test_errors_of_effects_beside_random_effects_are_those_of_repeated_samples():
+    rng = np.random.default_rng(3)
+    group, x = rng.integers(0, 15, 400), rng.normal(size=400)
+    of_group = rng.normal(size=15)[group]
+    table = pandas.DataFrame({"x": x, "w": of_group, "judge": group.astype(str)})
+    changes, errors = [], []
+    for _ in range(30):
+        latent = 0.7 * x + 0.5 * of_group + 0.8 * rng.normal(size=15)[group]
+        y = np.digitize(latent + rng.logistic(size=400), [-1.5, 0.0, 1.5])
+        found = effects(OrdinalRegression(random="judge").fit(table, y), table, step="unit")
+        assert found.source == "delta"
+        known = {one.column: one for one in found}
+        changes.append([known[name].expected for name in "xw"])
+        errors.append([known[name].expected_se for name in "xw"])
+        assert known["judge"].expected_se is None  # its modes are held
+    # The deviation of 30 draws is known to 13 %; 3 of that.
+    np.testing.assert_allclose(
+        np.mean(errors, axis=0), np.std(changes, axis=0, ddof=1), rtol=0.4
+    )
 
 
 def test_a_penalised_regression_has_no_delta_method():

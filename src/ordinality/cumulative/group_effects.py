@@ -17,7 +17,7 @@ from scipy import special, stats
 from .._compile import loop
 from .links import Link, interval_point
 
-__all__ = ["EffectPosterior", "averaged_probabilities", "variance_p_value"]
+__all__ = ["EffectPosterior", "averaged_density", "averaged_probabilities", "variance_p_value"]
 
 # Half-width of the strip about the real axis in which each F is analytic and bounded.
 _STRIP = {"logit": math.pi, "cloglog": math.pi / 2, "loglog": math.pi / 2, "cauchit": 1.0}
@@ -128,6 +128,27 @@ def _average(link, edges, sd, strip, proba):
                     terms = interval_point(link, upper - f, lower - f, upper - lower)
                     proba[i, k] += weight * math.exp(terms[0])
         proba[i] /= total
+
+
+def averaged_density(
+    link: Link, cuts: np.ndarray, var: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes of ``E F(cut - b)``, b ~ N(0, var) of the rows, in the cut and in var, (n, m)."""
+    if link.name == "probit":
+        s2 = (1.0 + var)[:, None]
+        f = link.pdf(cuts / np.sqrt(s2)) / np.sqrt(s2)
+        return f, -0.5 * cuts / s2 * f
+    sd = np.sqrt(var)[:, None]
+    step = min(0.6, _STRIP[link.name] / (5.0 * max(np.max(sd, initial=0.0), 1e-300)))
+    z = np.arange(-math.ceil(8.5 / step), math.ceil(8.5 / step) + 1) * step  # as in `_average`
+    weights = np.exp(-0.5 * z**2) / np.sum(np.exp(-0.5 * z**2))
+    first, moment = np.zeros_like(cuts), np.zeros_like(cuts)
+    for node, weight in zip(z, weights, strict=True):
+        f = weight * link.pdf(cuts - sd * node)
+        first += f
+        moment += node * f
+    # E f'(cut - b) / 2 is -E z f(cut - sd z) / (2 sd), by parts.
+    return first, np.divide(-0.5 * moment, sd, out=np.zeros_like(cuts), where=sd > 0)
 
 
 def variance_p_value(statistic: float, variances: int = 1, others: int = 0) -> float:

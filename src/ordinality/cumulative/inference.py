@@ -6,18 +6,19 @@ to the units of the columns given by one matrix.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_solve
 from scipy.stats import chi2, norm
 
+from .group_effects import averaged_density, averaged_probabilities
 from .links import LINKS, Link
-from .newton import maximise
-from .regression import Regression
+from .newton import damped_cholesky, maximise
+from .regression import Regression, inverse_information
 from .rows import Rows
 from .structures import threshold_structure
 
@@ -109,20 +110,23 @@ def _score_sums(fit: Regression, codes: np.ndarray) -> np.ndarray:
 
 def _between(fit: Regression, meat: np.ndarray) -> np.ndarray:
     """``V meat V`` in the units of the columns given."""
-    factor = cho_factor(fit.maximum.evaluation.information)
-    inner = cho_solve(factor, cho_solve(factor, meat).T)
+    inverse, _ = inverse_information(
+        fit.maximum.evaluation.information, separated=fit.separation is not None
+    )
     units = fit.units
-    found = np.asarray(units @ np.asarray(units @ inner).T)
+    found = np.asarray(units @ np.asarray(units @ inverse @ meat @ inverse).T)
+    assert fit.covariance is not None
+    lost = np.isnan(np.diagonal(fit.covariance))  # no finite estimate
+    found[lost] = found[:, lost] = np.nan
     return 0.5 * (found + found.T)
 
 
 def profile_interval(fit: Regression, j: int, level: float) -> tuple[float, float]:
     """Where twice the profile of parameter j falls by a chi-squared quantile."""
     a = np.asarray(fit.units.getrow(j).toarray()).ravel()
-    factor = cho_factor(fit.maximum.evaluation.information)
-    along = cho_solve(factor, a)
+    along = cho_solve(damped_cholesky(fit.maximum.evaluation.information)[0], a)
+    sd = float(np.sqrt(a @ along))
     along /= a @ along  # moves the parameter by one and the others as they follow
-    sd = float(np.sqrt(1.0 / (along @ fit.maximum.evaluation.information @ along)))
     wanted = float(np.sqrt(chi2.ppf(level, 1)))
     ends = [_profile_end(fit, a, along, sd, wanted, sign) for sign in (-1.0, 1.0)]
     return ends[0], ends[1]
@@ -303,34 +307,69 @@ class UnitParameters:
         """Probabilities (n, K) and their derivatives in the parameters, (n, K, parameters)."""
         X = X.toarray() if sparse.issparse(X) else X
         T, s, M = self.cuts(X, N, Z)
+        dC = self.link.pdf(T)[:, :, None] * self._cut_slopes(X, Z, T, s, M)
+        edges = _edges(T)
+        P = self.link.probability(edges[:, :-1], edges[:, 1:], edges[:, 1:] - edges[:, :-1])
+        return P, _of_levels(dC)
+
+    def averaged_slopes(
+        self, X: Any, N: np.ndarray, mean: np.ndarray, var: np.ndarray, d_var: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """As `slopes`, averaged over effects ~ N(mean, var) of the rows.
+
+        ``d_var`` (n, q) are the slopes of the variances in q more parameters, which come last.
+        """
+        X = X.toarray() if sparse.issparse(X) else X
+        Z = np.empty((len(var), 0))
+        T, s, M = self.cuts(X, N, Z)
+        T = T - mean[:, None]
+        f, in_var = averaged_density(self.link, T, var)
+        fixed = f[:, :, None] * self._cut_slopes(X, Z, T, s, M)
+        P = averaged_probabilities(self.link, _edges(T), var)
+        return P, _of_levels(
+            np.concatenate([fixed, in_var[:, :, None] * d_var[:, None]], axis=2)
+        )
+
+    def _cut_slopes(
+        self, X: np.ndarray, Z: np.ndarray, T: np.ndarray, s: np.ndarray, M: np.ndarray
+    ) -> np.ndarray:
+        """Derivatives of the standardised thresholds in the parameters."""
         n, m = T.shape
-        f = self.link.pdf(T)
         in_thresholds = np.einsum("nj,ka->nkja", M / s[:, None], self.J).reshape(n, m, -1)
         in_location = np.broadcast_to((-X / s[:, None])[:, None], (n, m, X.shape[1]))
         in_scale = -T[:, :, None] * Z[:, None]
-        dC = f[:, :, None] * np.concatenate([in_thresholds, in_location, in_scale], axis=2)
-        pad = np.zeros((n, 1, dC.shape[2]))
-        edges = np.column_stack([np.full(n, -np.inf), T, np.full(n, np.inf)])
-        P = self.link.probability(edges[:, :-1], edges[:, 1:], edges[:, 1:] - edges[:, :-1])
-        return P, np.diff(np.concatenate([pad, dC, pad], axis=1), axis=1)
+        return np.concatenate([in_thresholds, in_location, in_scale], axis=2)
+
+
+def _edges(T: np.ndarray) -> np.ndarray:
+    """Thresholds with the infinite ones, (n, K + 1)."""
+    return np.column_stack([np.full(len(T), -np.inf), T, np.full(len(T), np.inf)])
+
+
+def _of_levels(dC: np.ndarray) -> np.ndarray:
+    """Derivatives of the probabilities of levels from those of the cumulative ones."""
+    pad = np.zeros((len(dC), 1, dC.shape[2]))
+    return np.diff(np.concatenate([pad, dC, pad], axis=1), axis=1)
 
 
 def intervals_of_probabilities(
-    model: UnitParameters,
+    slopes: Callable[..., tuple[np.ndarray, np.ndarray]],
     covariance: np.ndarray,
-    X: Any,
-    N: np.ndarray,
-    Z: np.ndarray,
+    columns: Sequence[Any],
+    K: int,
     *,
     level: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Probabilities, standard errors and limits by the delta method on the logit scale."""
-    n, K = X.shape[0], len(model.J) + 1
+    """Probabilities, standard errors and limits by the delta method on the logit scale.
+
+    ``slopes`` gives probabilities and derivatives of rows of the columns.
+    """
+    n = columns[0].shape[0]
     step = max(1, _BLOCK // (K * max(len(covariance), 1)))
     P, se = np.empty((n, K)), np.empty((n, K))
     for a in range(0, n, step):
         at = slice(a, a + step)
-        P[at], dP = model.slopes(X[at], N[at], Z[at])
+        P[at], dP = slopes(*(column[at] for column in columns))
         se[at] = np.sqrt(np.maximum(np.einsum("nkp,nkp->nk", dP @ covariance, dP), 0.0))
     z = norm.ppf(0.5 + 0.5 * level)
     inside = (P > 0) & (P < 1)
@@ -343,17 +382,21 @@ def intervals_of_probabilities(
 
 
 def mean_slopes(
-    model: UnitParameters, X: Any, N: np.ndarray, Z: np.ndarray, size: int
+    slopes: Callable[..., tuple[np.ndarray, np.ndarray]],
+    columns: Sequence[Any],
+    shape: tuple[int, int, int],
 ) -> np.ndarray:
-    """Derivatives of the mean probabilities of equal blocks of rows, (size, K, parameters)."""
-    n, K = X.shape[0], len(model.J) + 1
-    parameters = model.A.size + len(model.beta) + len(model.zeta)
-    step, m = max(1, _BLOCK // (K * max(parameters, 1))), n // size
-    total = np.zeros((size, K, parameters))
+    """Derivatives of the mean probabilities of equal blocks of rows: blocks, K, parameters.
+
+    ``slopes`` gives probabilities and derivatives of rows of the columns.
+    """
+    size, K, parameters = shape
+    step, m = max(1, _BLOCK // (K * max(parameters, 1))), columns[0].shape[0] // size
+    total = np.zeros(shape)
     for block in range(size):
         for a in range(block * m, (block + 1) * m, step):
             at = slice(a, min(a + step, (block + 1) * m))
-            total[block] += model.slopes(X[at], N[at], Z[at])[1].sum(axis=0)
+            total[block] += slopes(*(column[at] for column in columns))[1].sum(axis=0)
     return total / m
 
 

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
+from scipy.sparse.linalg import spsolve
 
 from .._compile import loop
 from .group_effects import EffectPosterior
@@ -44,7 +45,7 @@ from .newton import ARMIJO, Maximum, damped_cholesky
 from .regression import Regression
 from .rows import Rows
 
-__all__ = ["MixedFit", "add_random_effects", "fit_mixed"]
+__all__ = ["MixedFit", "add_random_effects", "at_modes", "fit_mixed"]
 
 # A standard deviation below this, in units of the noise for a design column of root mean square
 # one, is reported as zero: the log-likelihood is even in it, and so within some 1e-6 times its
@@ -129,6 +130,17 @@ def add_random_effects(
     change = sparse.block_diag([units, sparse.identity(n_random)], format="csr")
     covariance = change @ (change @ found.covariance).T
     return replace(found, vector=units @ found.vector, covariance=covariance)
+
+
+def at_modes(regression: Regression, fit: MixedFit, terms: Sequence[Term]) -> Regression:
+    """The regression with the estimates of `fit`, its effects at their modes as an offset."""
+    mean, _ = fit.effects.moments([t.groups for t in terms], [t.design for t in terms])
+    rows, vector = regression.rows, spsolve(regression.units.tocsc(), fit.vector)
+    return replace(
+        regression,
+        rows=replace(rows, offset=rows.offset + mean[regression.order]),
+        maximum=replace(regression.maximum, vector=np.atleast_1d(vector)),
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,7 @@ class Penalty:
 def largest_alpha(rows: Rows, factors: np.ndarray, l1_ratio: float) -> float:
     """The smallest penalty under which no column has an effect."""
     slope = _without_location(rows).evaluation.gradient[rows.places[1]]
-    return float(np.max(np.abs(slope) / factors) / (rows.weights.sum() * l1_ratio))
+    return float(np.max(np.abs(slope) / factors, initial=0.0) / (rows.weights.sum() * l1_ratio))
 
 
 def net_path(

@@ -24,10 +24,13 @@ from .rows import Rows
 from .separation import Separation, separation
 from .structures import Structure, threshold_structure
 
-__all__ = ["Regression", "Scaled", "fit_regression"]
+__all__ = ["Regression", "Scaled", "fit_regression", "inverse_information"]
 
 MANY_COLUMNS = 5_000  # above, a matrix of all pairs of columns takes more than 200 MB
 _SUSPICIOUS = 1e3  # standard error of a standardised column that asks for a look at separation
+_SINGULAR = 1e-12  # eigenvalues of a scaled information are rounded by some dozens of eps
+_DYING = 1e-9  # the same under separation: far above what is left where the search ends
+_SHARE = 1e-6  # of a direction without information: those are known to the root of that
 
 Progress = Callable[[int, float, float], None]
 
@@ -310,28 +313,50 @@ def _with_covariance(draft: Regression, *, look: bool) -> Regression:
     information = getattr(draft.maximum.evaluation, "information", None)
     if information is None:
         return draft
-    size = np.sqrt(np.abs(np.diagonal(information)))
-    size = np.where(size > 0, size, 1.0)
-    inverse = None  # of a singular matrix
-    with suppress(LinAlgError):
-        factor = cho_factor(information / size[:, None] / size)
-        inverse = cho_solve(factor, np.eye(len(size))) / size[:, None] / size
+    inverse, unseen = inverse_information(information)
     weight = draft.rows.weights.mean()  # or tiny weights would look like separation
-    vague = np.ones(len(size), dtype=bool)
-    if inverse is not None:
-        vague = np.diagonal(inverse) * weight > _SUSPICIOUS**2
+    vague = np.diagonal(inverse) * weight > _SUSPICIOUS**2
+    vague |= np.any(np.abs(unseen) > _SHARE, axis=1)
     split = None
     if look and (np.any(vague) or not draft.maximum.converged):
         split = separation(draft.rows)
-    draft = replace(draft, separation=split, vague=vague & (split is None))
-    if inverse is None:
-        return draft
+    if split is not None:
+        inverse, unseen = inverse_information(information, separated=True)
     units = draft.units
     covariance = np.asarray(units @ np.asarray(units @ inverse).T)
+    # No finite estimate, no standard error: not of these, nor of what moves with them.
+    moving = np.any(np.abs(units @ unseen) > _SHARE, axis=1)
     if split is not None:
-        # No finite estimate, no standard error: not of these, nor of what moves with them.
         moved = np.append(split.direction, np.zeros(draft.rows.Z.shape[1]))
         moved = np.abs(units @ moved)
-        moving = moved > 1e-9 * moved.max()
-        covariance[moving] = covariance[:, moving] = np.nan
-    return replace(draft, covariance=0.5 * (covariance + covariance.T))
+        moving |= moved > 1e-9 * moved.max()
+    covariance[moving] = covariance[:, moving] = np.nan
+    return replace(
+        draft, separation=split, vague=vague & (split is None),
+        # Thresholds that run to infinity are in no order.
+        disordered=draft.disordered if split is None else 0,
+        covariance=0.5 * (covariance + covariance.T),
+    )  # fmt: skip
+
+
+def inverse_information(
+    information: np.ndarray, *, separated: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """The inverse, and directions (parameters, m) in which a singular matrix has none.
+
+    Where levels are `separated`, information dies away in some direction, however far the
+    search has gone there; that is taken for none, so that the rest keeps its digits.
+    """
+    size = np.sqrt(np.abs(np.diagonal(information)))
+    size = np.where(size > 0, size, 1.0)
+    scaled, unseen = information / size[:, None] / size, np.empty((len(size), 0))
+    inverse = None
+    with suppress(LinAlgError):
+        inverse = cho_solve(cho_factor(scaled), np.eye(len(size)))
+    if separated or inverse is None:
+        values, axes = np.linalg.eigh(scaled)
+        known = values > (_DYING if separated else _SINGULAR)
+        unseen = axes[:, ~known] / size[:, None]
+        unseen /= np.abs(unseen).max(axis=0, initial=0.0)
+        inverse = (axes[:, known] / values[known]) @ axes[:, known].T
+    return inverse / size[:, None] / size, unseen

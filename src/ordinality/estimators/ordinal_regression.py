@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import reprlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from numbers import Integral, Real
@@ -15,16 +16,17 @@ from scipy import sparse
 from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from ..cumulative import inference
 from ..cumulative.group_effects import averaged_probabilities, variance_p_value
 from ..cumulative.group_factor import Term
 from ..cumulative.links import LINKS
-from ..cumulative.mixed import add_random_effects
+from ..cumulative.mixed import add_random_effects, at_modes
 from ..cumulative.penalty import Penalty, largest_alpha, net_path
 from ..cumulative.regression import MANY_COLUMNS, Regression, fit_regression
 from ..cumulative.structures import STRUCTURES, threshold_structure
+from ..levels import as_labels
 from .base_ordinal import OrdinalClassifier
 from .fitting import (
     FitLog,
@@ -33,6 +35,7 @@ from .fitting import (
     check_positive,
     check_weights,
     check_whole,
+    checked_data,
     rows_of,
 )
 from .random_terms import (
@@ -275,7 +278,7 @@ class OrdinalRegression(OrdinalClassifier):
         """
         self._check_parameters()
         table, terms = self._find_terms(X)
-        X, checked = validate_data(
+        X, checked = checked_data(
             self, without_groups(table, terms) if terms else X, y,
             dtype=np.float64, accept_sparse="csr", y_numeric=False,
         )  # fmt: skip
@@ -379,7 +382,7 @@ class OrdinalRegression(OrdinalClassifier):
         given = getattr(self, role)
         if given is None:
             return np.empty(0, dtype=np.int64)
-        single = isinstance(given, str | Integral)
+        single = isinstance(given, str) or not np.iterable(given)
         named = [given] if single else list(given)
         found = np.array([self._column(role, name) for name in named], dtype=np.int64)
         if len(np.unique(found)) < len(found):
@@ -496,10 +499,8 @@ class OrdinalRegression(OrdinalClassifier):
                 f"random effects take at most {MANY_COLUMNS} columns beside them, but there "
                 f"are {len(self.coef_)}; use fewer."
             )
-        nodes = self.quadrature
-        if nodes == "auto":
-            nodes = 10 if len(read) == 1 and read[0].width == 1 else 1
-        mixed = add_random_effects(found, read, nodes=int(nodes))
+        nodes = self._nodes(terms)
+        mixed = add_random_effects(found, read, nodes=nodes)
         thresholds, location, _ = found.rows.places
         J = found.rows.structure.J
         A = mixed.vector[thresholds].reshape(-1, J.shape[1])
@@ -517,8 +518,15 @@ class OrdinalRegression(OrdinalClassifier):
         self.effective_df_ = float(len(self.parameters_))
         self.n_iter_ = mixed.n_iter
         self._random = effects = RandomEffects.of(terms, mixed)
+        self._regression = at_modes(found, mixed, read)
         self.converged_ = bool(self.converged_ and mixed.decrement < 1e-6)
-        self.notes_ += effects.notes(read, int(nodes))
+        self.notes_ += effects.notes(read, nodes)
+
+    def _nodes(self, terms: Sequence[RandomTerm]) -> int:
+        """Nodes of the quadrature over random effects; 1 is Laplace's method."""
+        if self.quadrature != "auto":
+            return int(self.quadrature)
+        return 10 if len(terms) == 1 and len(terms[0].columns) == 1 else 1
 
     def _keep_thresholds(self, found: Regression, A: np.ndarray) -> None:
         """Thresholds and nominal effects at all levels, from their parameters."""
@@ -622,7 +630,8 @@ class OrdinalRegression(OrdinalClassifier):
         ]
         levels = self.levels_[found.observed[found.separation.levels]]
         return (
-            f"{_listed(np.array(involved, dtype=object))} separates rows of level "
+            f"{_listed(np.array(involved, dtype=object))} "
+            f"{'separates' if len(involved) == 1 else 'together separate'} rows of level "
             f"{_listed(levels)} from others without error, so the likelihood grows without "
             "end in that direction and has no finite estimate"
         )
@@ -631,12 +640,16 @@ class OrdinalRegression(OrdinalClassifier):
         """What was separated, and what to do."""
         assert found.separation is not None
         thresholds, q = found.rows.places[0], found.rows.structure.J.shape[1]
-        remedy = "use penalty='jeffreys', or penalty='l2' with alpha=0.16 and standardize=True"
+        remedy = (
+            "use penalty='jeffreys', or penalty='l2' with alpha=0.16 and standardize=True, "
+        )
+        if self.random is not None:  # which allow no penalty
+            remedy = ""
         if np.any(found.separation.direction[thresholds][q:] != 0):
-            remedy = "make it a location effect"
+            remedy = "make it a location effect, "
         return (
-            f"{self._about_separation(found)}; {remedy}, leave the column out, or join levels. "
-            "Likelihood-ratio tests stay valid, standard errors do not."
+            f"{self._about_separation(found)}; {remedy}leave the column out, or join levels "
+            "(likelihood-ratio tests stay valid, standard errors do not)."
         )
 
     def _warn(self, found: Regression) -> None:
@@ -747,19 +760,24 @@ class OrdinalRegression(OrdinalClassifier):
         ProbabilityIntervals
             ``lower``, ``upper``, ``proba`` and ``standard_error``, each of shape (n, K) with
             columns in the order of ``levels_``: the delta method on the logit scale.
+
+        Notes
+        -----
+        With random effects the intervals are of the probabilities of `predict_level_proba`,
+        which are averaged over what is not known of the effects. Conditional modes and
+        deviations of known groups are held; for a new group the estimated variance counts too.
         """
         _check_level(level)
         check_is_fitted(self)
-        self._refuse_random("intervals of probabilities")
-        covariance = self._covariance()
-        parts = self._estimated(X)
-        if not np.all(np.isfinite(covariance)):
+        self._covariance()
+        if not self.has_covariance:
             raise ValueError(
                 "some coefficients have no finite estimate, so probabilities have no standard "
-                "errors; see notes_ for the columns."
+                "errors; leave out the columns that notes_ names, or set penalty='jeffreys'."
             )
+        slopes, parts, covariance = self._delta(X)
         P, se, lower, upper = inference.intervals_of_probabilities(
-            self._linear(), covariance, *parts, level=level
+            slopes, covariance, parts, self._n_modelled, level=level
         )
         if P.shape[1] < len(self.levels_):  # levels without rows
             spread = np.zeros((4, len(P), len(self.levels_)))
@@ -781,21 +799,53 @@ class OrdinalRegression(OrdinalClassifier):
         -------
         ndarray of shape (parameters, size, K) or None
             Squares sum over the first axis to the variances of the average over each block,
-            also after a linear map. None where estimates have no covariance: after a penalty,
-            with separation, or with random effects.
+            also after a linear map. None where estimates have no covariance (after a penalty,
+            or with separation), and where blocks differ in the groups of random effects, whose
+            modes are held.
         """
-        covariance = self.covariance_
-        if (
-            self._random is not None
-            or covariance is None
-            or not np.all(np.isfinite(covariance))
-        ):
+        if not self.has_covariance:
             return None
-        slopes = inference.mean_slopes(self._linear(), *self._estimated(X), size)
-        root = np.tensordot(np.linalg.cholesky(covariance), slopes, (0, 2))
+        if self._random is not None:
+            blocks = self._random.groups(as_table(X)).reshape(-1, size, X.shape[0] // size)
+            if np.any(blocks != blocks[:, :1]):
+                return None
+        slopes, parts, covariance = self._delta(X)
+        mean = inference.mean_slopes(slopes, parts, (size, self._n_modelled, len(covariance)))
+        values, axes = np.linalg.eigh(covariance)
+        root = np.tensordot(axes * np.sqrt(np.maximum(values, 0.0)), mean, (0, 2))
         whole = np.zeros((*root.shape[:2], len(self.levels_)))
         whole[..., self._observed if root.shape[2] < whole.shape[2] else slice(None)] = root
         return whole
+
+    @property
+    def has_covariance(self) -> bool:
+        """Whether probabilities have standard errors.
+
+        They have if the covariance is known and finite. A variance of random effects that was
+        estimated as zero is taken as known.
+        """
+        covariance = self.covariance_
+        if covariance is None:
+            return False
+        held = np.isnan(np.diagonal(covariance))
+        held[: self._n_fixed] = False
+        return bool(np.all(np.isfinite(covariance[~held][:, ~held])))
+
+    def _delta(self, X: Any) -> tuple[Callable[..., Any], tuple[Any, ...], np.ndarray]:
+        """Probabilities with slopes as a function of parts of rows, these, the covariance."""
+        covariance, model = self._covariance().copy(), self._linear()
+        if self._random is None:
+            return model.slopes, self._estimated(X), covariance
+        held = np.isnan(np.diagonal(covariance))  # variances of zero
+        covariance[held] = covariance[:, held] = 0.0
+        table = as_table(X)
+        moments = (*self._random.moments(table), self._random.variance_slopes(table))
+        return model.averaged_slopes, (*self._estimated(X)[:2], *moments), covariance
+
+    @property
+    def _n_modelled(self) -> int:
+        """Number of levels that have thresholds of their own."""
+        return len(self._observed) if self.thresholds == "flexible" else len(self.levels_)
 
     def _coefficients(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One number for each location, nominal and scale column: NaN if it was left out."""
@@ -808,8 +858,7 @@ class OrdinalRegression(OrdinalClassifier):
 
     def _linear(self) -> inference.UnitParameters:
         """The estimated parameters, without those left out."""
-        K = len(self._observed) if self.thresholds == "flexible" else len(self.levels_)
-        J = threshold_structure(self.thresholds, K).J
+        J = threshold_structure(self.thresholds, self._n_modelled).J
         location, nominal, _ = (~np.isnan(coef) for coef in self._coefficients())
         size = (1 + np.count_nonzero(nominal)) * J.shape[1]
         split = size + np.count_nonzero(location)
@@ -822,7 +871,7 @@ class OrdinalRegression(OrdinalClassifier):
         if self._random is not None:
             X = without_groups(as_table(X), self._random.terms)
         return self._parts(
-            validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+            checked_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
         )
 
     def _estimated(self, X: Any) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -832,13 +881,6 @@ class OrdinalRegression(OrdinalClassifier):
             for part, coef in zip(self._checked(X), self._coefficients(), strict=True)
         )
         return location, nominal, scale
-
-    def _refuse_random(self, what: str) -> None:
-        if self._random is not None:
-            raise ValueError(
-                f"{what} are not available with random effects; fit without `random`, and take "
-                "the groups into account by covariance(kind='cluster')."
-            )
 
     def _latent(self, X: Any, N: np.ndarray, Z: np.ndarray) -> np.ndarray:
         return np.asarray(X @ np.nan_to_num(self.coef_))
@@ -1004,7 +1046,10 @@ class OrdinalRegression(OrdinalClassifier):
         if method != "profile":
             raise ValueError(f"method={method!r} is not known; choose 'wald' or 'profile'.")
         self._covariance()
-        fit = self._rows("profile intervals")
+        fit = self._rows(
+            "there are no profile intervals",
+            "set method='wald', or compare() this model with one without the column",
+        )
         return np.array(
             [inference.profile_interval(fit, j, level) for j in range(len(self.parameters_))]
         )
@@ -1052,7 +1097,10 @@ class OrdinalRegression(OrdinalClassifier):
         observed = self._covariance()
         if kind == "observed":
             return observed.copy()
-        fit = self._rows(f"kind={kind!r}")
+        fit = self._rows(
+            f"there is no covariance of kind={kind!r}",
+            "fit without `random` for covariance(kind='cluster', groups=...)",
+        )
         if kind == "survey":
             return inference.survey_covariance(fit, *self._units(groups, strata))
         return inference.sandwich(fit, None if groups is None else self._codes(groups))
@@ -1065,7 +1113,13 @@ class OrdinalRegression(OrdinalClassifier):
                 f"{what} has shape {given.shape}, but fit saw {self._n_rows} rows; give one "
                 "entry for each."
             )
-        return np.unique(given[self._kept], return_inverse=True)[1]
+        found, codes = np.unique(as_labels(given[self._kept], what), return_inverse=True)
+        if what == "groups" and len(found) < 2:
+            raise ValueError(
+                f"groups has only one group, {found[0].item()!r}, which says nothing about how "
+                "groups differ; give two or more, or take kind='robust'."
+            )
+        return codes
 
     def _units(self, groups: Any, strata: Any) -> tuple[np.ndarray, np.ndarray]:
         """Sampling unit of each row, and stratum of each unit."""
@@ -1103,13 +1157,17 @@ class OrdinalRegression(OrdinalClassifier):
         -------
         ndarray of shape (n,)
             NaN for rows of weight zero.
+
+        Notes
+        -----
+        With random effects they are those given the conditional modes of the groups.
         """
         check_is_fitted(self)
         if kind not in ("surrogate", "quantile", "probability"):
             raise ValueError(
                 f"kind={kind!r} is not known; choose 'surrogate', 'quantile' or 'probability'."
             )
-        lower, upper = inference.residual_bounds(self._rows("residuals", jeffreys=True))
+        lower, upper = inference.residual_bounds(self._kept_rows("residuals need"))
         out = np.full(self._n_rows, np.nan)
         if kind == "probability":
             out[self._kept] = lower + upper - 1.0
@@ -1138,7 +1196,11 @@ class OrdinalRegression(OrdinalClassifier):
             score test of the same, and for the logit link without scale effects Brant's test
             of K-1 binary models; small p-values speak against one effect for all.
         """
-        fit, groups = self._testable("test_proportional_odds", terms)
+        fit, groups = self._testable(
+            "there are no tests of proportional odds",
+            "compare() this model with one where the column is nominal",
+            terms,
+        )
         if fit.rows.n_levels < 3:
             raise ValueError(
                 "with two levels there is one threshold, and nothing to test; proportional "
@@ -1176,7 +1238,9 @@ class OrdinalRegression(OrdinalClassifier):
         TermTests
             For each term the test of the model with its scale effects against this model.
         """
-        fit, groups = self._testable("test_scale", terms)
+        fit, groups = self._testable(
+            "there are no tests of scale effects", "fit without `random`", terms
+        )
         found = [inference.likelihood_ratio(fit, g, "scale") for g in groups.values()]
         columns = {"LR": [t.statistic for t in found], "df": [t.df for t in found],
                    "p": [t.p_value for t in found]}  # fmt: skip
@@ -1210,13 +1274,20 @@ class OrdinalRegression(OrdinalClassifier):
                 f"the models saw different data ({self.n_observations_:g} and "
                 f"{other.n_observations_:g} rows); fit both to the same rows."
             )
+        nodes = {m._nodes(m._random.terms) for m in (self, other) if m._random is not None}
+        if len(nodes) > 1:
+            raise ValueError(
+                f"the models integrate over random effects with {min(nodes)} and {max(nodes)} "
+                "nodes, so their likelihoods differ for that alone; set "
+                f"quadrature={min(nodes)} in both."
+            )
         small, large = sorted([self, other], key=lambda model: model.effective_df_)
         df = int(large.effective_df_ - small.effective_df_)
         if df == 0 or large.link != small.link:
             raise ValueError(
                 "neither model contains the other: they have "
-                + ("different links." if df else "the same number of parameters.")
-                + " Compare them by aic() or by cross-validation."
+                + ("different links" if df else "the same number of parameters")
+                + "; compare them by aic() or by cross-validation."
             )
         statistic = max(2 * (large.log_likelihood_ - small.log_likelihood_), 0.0)
         variances = max(large._n_variances - small._n_variances, 0)
@@ -1258,10 +1329,15 @@ class OrdinalRegression(OrdinalClassifier):
             )
         if not (isinstance(n_alphas, int | np.integer) and n_alphas >= 2):
             raise ValueError(f"n_alphas={n_alphas!r} must be a whole number, 2 or more.")
-        fit = self._rows("paths", jeffreys=True)
+        fit = self._kept_rows("paths need")
         factors = Penalty(1.0, 1.0, bool(self.standardize)).factors(fit.location.spread)
         share = float(self.l1_ratio)
         top = largest_alpha(fit.rows, factors, share)
+        if top == 0.0:
+            raise ValueError(
+                "no column has an effect under any penalty, so there is no path; give X a "
+                "column that varies."
+            )
         n, d = fit.rows.X.shape
         alphas = np.geomspace(top, top * (1e-2 if d > n else 1e-3), int(n_alphas))
         path = net_path(fit.rows, factors, alphas, share, tol=float(self.tol))
@@ -1278,39 +1354,47 @@ class OrdinalRegression(OrdinalClassifier):
         """The covariance, or why there is none."""
         if self.covariance_ is None:
             raise ValueError(
-                "a penalised fit has no standard errors; set penalty=None."
+                "a penalised fit has no standard errors; set penalty=None, or 'jeffreys'."
                 if self.penalty_ is not None
                 else f"there are no standard errors for {len(self.coef_)} columns; use fewer."
             )
         return self.covariance_
 
-    def _rows(self, what: str, *, jeffreys: bool = False) -> Regression:
-        """The fit with its rows, or why it is not here, or not with Jeffreys' prior."""
-        self._refuse_random(what)
-        if self.penalty_ == "jeffreys" and not jeffreys:
-            raise ValueError(
-                f"{what} are not available with Jeffreys' prior; set penalty=None."
-            )
+    def _kept_rows(self, what: str) -> Regression:
+        """The fit with its rows, or that they are not here."""
         fit: Regression | None = getattr(self, "_regression", None)
         if fit is None:
             raise ValueError(
-                f"{what} need the training rows, which a loaded or unpickled model does not "
-                "hold; fit it again."
+                f"{what} the training rows, which a loaded or unpickled model does not hold; "
+                "fit it again."
             )
         return fit
 
+    def _rows(self, what: str, instead: str) -> Regression:
+        """The fit of a likelihood that has no prior and no random effects, with its rows."""
+        if self._random is not None:
+            raise ValueError(f"{what} with random effects; {instead}.")
+        if self.penalty_ == "jeffreys":
+            raise ValueError(f"{what} with Jeffreys' prior; set penalty=None.")
+        return self._kept_rows("profiles, sandwiches and tests need")
+
     def _testable(
-        self, what: str, terms: Mapping[str, Sequence[Any]] | None
+        self, what: str, instead: str, terms: Mapping[str, Sequence[Any]] | None
     ) -> tuple[Regression, dict[str, list[int]]]:
         """The fit, and for each term its places among the location effects."""
         check_is_fitted(self)
         self._covariance()
-        fit = self._rows(what)
+        fit = self._rows(what, instead)
         location = self._location[fit.kept_location]
         places = {int(column): at for at, column in enumerate(location)}
         if terms is None:
             names = self._feature_names()
             return fit, {str(names[column]): [at] for column, at in places.items()}
+        if not isinstance(terms, Mapping):
+            raise TypeError(
+                f"terms={terms!r} is not a dict; pass the columns of each term under its name, "
+                "such as {'colour': ['red', 'blue']}."
+            )
         groups = {}
         for name, given in terms.items():
             columns = [given] if isinstance(given, str | Integral) else list(given)
@@ -1319,6 +1403,10 @@ class OrdinalRegression(OrdinalClassifier):
                 raise ValueError(
                     f"terms[{name!r}]={given!r} names no column, or one without a location "
                     "effect; name columns that are neither nominal nor left out."
+                )
+            if len(set(found)) < len(found):
+                raise ValueError(
+                    f"terms[{name!r}]={given!r} names a column twice; name it once."
                 )
             groups[str(name)] = [places[column] for column in found]
         return fit, groups
@@ -1357,7 +1445,9 @@ def _check_offset(offset: Any, n: int) -> np.ndarray:
     try:
         checked = np.asarray(offset, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"offset is {offset!r}; pass one number for each row.") from None
+        raise ValueError(
+            f"offset is {reprlib.repr(offset)}; pass one number for each row."
+        ) from None
     if checked.shape != (n,):
         raise ValueError(
             f"offset has shape {checked.shape}, but there are {n} rows; pass one number for "

@@ -109,6 +109,25 @@ class RandomEffects:
         read = [term.read(X) for term in self.terms]
         return self.posterior.moments([t.groups for t in read], [t.design for t in read])
 
+    def groups(self, X: Any) -> np.ndarray:
+        """Number of the group of each row in each term, (terms, n)."""
+        return np.array([term.read(X).groups for term in self.terms])
+
+    def variance_slopes(self, X: Any) -> np.ndarray:
+        """Slopes of the variances of `moments` in the parameters of the terms, (n, q).
+
+        The effects of known groups are held: only those of groups never seen have a slope.
+        """
+        found = []
+        for term, L in zip(self.terms, self.factors, strict=True):
+            read = term.read(X)
+            twice = np.where(read.groups < 0, 2.0, 0.0)
+            A = read.design @ L
+            for a, b in zip(*np.tril_indices(len(L)), strict=True):
+                unit = L[a, a] if a == b else 1.0  # of the diagonal the logarithm is estimated
+                found.append(twice * read.design[:, a] * A[:, b] * unit)
+        return np.column_stack(found)
+
     def covariances(self) -> dict[str, np.ndarray]:
         """Covariance of the effects of a group, by grouping column."""
         return {t.name: L @ L.T for t, L in zip(self.terms, self.factors, strict=True)}
@@ -211,8 +230,8 @@ def _check_distinct(terms: Sequence[RandomTerm]) -> None:
             )
         if len(term.groups) < 2:
             raise ValueError(
-                f"the grouping column {term.name!r} has only one group, {term.groups[0]!r}; "
-                "random effects need two or more, so leave it out."
+                f"the grouping column {term.name!r} has only one group, "
+                f"{term.groups[0].item()!r}; random effects need two or more, so leave it out."
             )
 
 

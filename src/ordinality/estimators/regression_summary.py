@@ -1,4 +1,4 @@
-"""Tables that a fitted `OrdinalRegression` returns: coefficients and tests."""
+"""Tables that print: coefficients and tests of an `OrdinalRegression`, and their base."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 __all__ = [
     "ModelComparison",
+    "PrintedTable",
     "ProbabilityIntervals",
     "RegressionSummary",
     "RegularizationPath",
@@ -37,7 +38,7 @@ class RegularizationPath(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Table:
+class PrintedTable:
     """Named rows of numbers, with facts above and notes below."""
 
     title: str
@@ -47,9 +48,20 @@ class _Table:
     notes: tuple[str, ...]
 
     def to_frame(self) -> Any:
-        """The numbers as a pandas data frame, one row for each name, columns as printed."""
-        import pandas
+        """The numbers as a pandas data frame, one row for each name, columns as printed.
 
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Indexed by the names.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError(
+                "to_frame() returns a pandas data frame, and pandas is not installed; install "
+                "it with pip install pandas, or read `names` and `columns`."
+            ) from None
         return pandas.DataFrame(dict(self.columns), index=list(self.names))
 
     def __str__(self) -> str:
@@ -82,9 +94,12 @@ class _Table:
 
     def _cells(self) -> list[list[str]]:
         return [
-            [name, *(_number(key, values[i]) for key, values in self.columns.items())]
+            [name, *(self._cell(key, values[i]) for key, values in self.columns.items())]
             for i, name in enumerate(self.names)
         ]
+
+    def _cell(self, column: str, value: float) -> str:
+        return _number(column, value)
 
 
 def _number(column: str, value: float) -> str:
@@ -99,7 +114,7 @@ def _number(column: str, value: float) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionSummary(_Table):
+class RegressionSummary(PrintedTable):
     """Estimates of an `OrdinalRegression` with standard errors, tests and intervals.
 
     Prints as a table, shows as one in notebooks, and gives a data frame by ``to_frame()``.
@@ -107,7 +122,7 @@ class RegressionSummary(_Table):
 
 
 @dataclass(frozen=True, eq=False)
-class TermTests(_Table):
+class TermTests(PrintedTable):
     """Tests of one hypothesis for each term of an `OrdinalRegression`.
 
     ``columns`` has statistics, degrees of freedom and p-values by name, ``names`` the terms.
@@ -115,7 +130,7 @@ class TermTests(_Table):
 
 
 @dataclass(frozen=True, eq=False)
-class ModelComparison(_Table):
+class ModelComparison(PrintedTable):
     """Likelihood-ratio test of two nested `OrdinalRegression` models."""
 
     statistic: float  # twice the difference of the log-likelihoods

@@ -4,7 +4,9 @@ Both ask what a model would predict for the same rows if one column were differe
 over the rows. They describe the model, not what causes what. The averages are linear in the
 probabilities, so their standard errors follow from any of three sources: the covariance of
 coefficients (the delta method), draws from the posterior of a Gaussian process, or refits to
-rows drawn with replacement (the bootstrap). The rows themselves are held.
+rows drawn with replacement (the bootstrap). The rows themselves are held. The members of a
+stack learn from the same rows, and their errors are taken to go together: the standard error of
+the average is then the average of theirs.
 
 Friedman (2001), "Greedy function approximation: a gradient boosting machine", section 8.2, for
 partial dependence; Greene (2012), "Econometric Analysis", section 17.3, for average effects.
@@ -15,10 +17,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, overload
 
 import numpy as np
 from scipy.special import ndtri
+
+from ordinality.estimators import OrdinalStack
 
 from .bootstrap import Refits, averaged, centred
 from .model_inputs import (
@@ -42,7 +47,12 @@ DRAWS = 200  # of a posterior: a standard error is then right to 5 %
 # Half the width of differences that stand for slopes, in standard deviations of a column. They
 # are off by its square, and by the rounding of what is differenced over it: 1e-12 for
 # probabilities, 1e-5 for draws of a function, whose covariance is known to half of the digits.
-_SMALL = {"delta": 1e-4, "posterior": 0.01, "bootstrap": 0.01, None: 1e-4}
+_SMALL = {"delta": 1e-4, "posterior": 0.01, "members": 0.01, "bootstrap": 0.01, None: 1e-4}
+
+# Weight that the members of a stack with standard errors must have together, to stand for all.
+_KNOWN = 0.5
+
+_MOST = {True: 10_000, False: 300}  # rows to average over, by the delta method and without
 
 _OF_REFITS = 0.9  # share of the work, where there are any
 
@@ -139,6 +149,12 @@ class Effect:
             Lower and upper ends; NaN where there are no standard errors. Probabilities are kept
             between 0 and 1.
         """
+        if of not in ("change", "rise", "expected", "proba"):
+            raise ValueError(
+                f"of={of!r} is not known; choose 'change', 'rise', 'expected' or 'proba'."
+            )
+        if not 0 < coverage < 1:
+            raise ValueError(f"coverage={coverage!r} must lie between 0 and 1, such as 0.95.")
         value, se = np.asarray(getattr(self, of)), getattr(self, f"{of}_se")
         if se is None:
             return np.full((*value.shape, 2), np.nan)
@@ -211,7 +227,7 @@ class Effects(Sequence[Effect]):
         One for each column.
     levels : tuple
         Labels in order, lowest first.
-    source : {"delta", "posterior", "bootstrap"} or None
+    source : {"delta", "posterior", "members", "bootstrap"} or None
         Where the standard errors come from.
 
     Examples
@@ -281,7 +297,7 @@ class Effects(Sequence[Effect]):
 def effects(
     model: Any,
     X: Any,
-    columns: Iterable[str | int] | None = None,
+    columns: Iterable[str | int] | str | None = None,
     *,
     y: Any = None,
     sample_weight: Any = None,
@@ -289,7 +305,7 @@ def effects(
     values: Mapping[str | int, Sequence[Any]] | None = None,
     n_refits: int = 50,
     refits_path: Any = None,
-    max_rows: int | None = 300,
+    max_rows: int | str | None = "auto",
     seed: int = 0,
     progress: Progress = lambda what, share: None,
 ) -> Effects:
@@ -297,7 +313,9 @@ def effects(
 
     Standard errors come from the covariance of the coefficients of an `OrdinalRegression`, from
     the posterior of a Gaussian process, and for all other models from refits to rows drawn with
-    replacement, which need the labels ``y``. Without these there are none.
+    replacement, which need the labels ``y``. Without these there are none, except for an
+    `OrdinalStack`: it has the average of those of its members, if members with half of the
+    weight or more know theirs.
 
     Parameters
     ----------
@@ -305,7 +323,7 @@ def effects(
         Fitted; with probabilities of ordered levels.
     X : array-like, pandas or polars DataFrame of shape (n, d)
         Rows to average over. For refits, the rows that the model was fitted to.
-    columns : iterable of str or int, optional
+    columns : str or iterable of str or int, optional
         Which columns, by name or place; by default all.
     y : array-like of shape (n,), optional
         Labels, for refits.
@@ -323,9 +341,10 @@ def effects(
     refits_path : str or Path, optional
         File to which each refit is written as soon as it is done, and from which the refits
         that are done are read. An interrupted call goes on where it was.
-    max_rows : int or None, default=300
-        Of more rows a random sample is averaged over; None for all. Draws from a posterior cost
-        the cube of rows times values.
+    max_rows : "auto", int or None, default="auto"
+        Of more rows a random sample is averaged over; None for all. "auto": 10,000 with the
+        delta method, else 300, because draws from a posterior cost the cube of rows times
+        values.
     seed : int, default=0
         Seed of the sample, the draws and the refits.
     progress : callable, optional
@@ -352,11 +371,22 @@ def effects(
     """
     if step not in ("sd", "unit", "slope"):
         raise ValueError(f"step={step!r} is not known; choose one of ['sd', 'unit', 'slope'].")
-    names = names_in(model, X)
+    refits_asked: Any = n_refits
+    if not isinstance(refits_asked, Integral):
+        raise ValueError(f"n_refits={n_refits!r} must be a whole number, such as 50.")
+    if hasattr(X, "toarray"):
+        raise TypeError(
+            "X is sparse, but effects set columns of a dense table; pass X[:1000].toarray(), "
+            "or as many rows as memory holds."
+        )
+    source, names = _source(model, y), names_in(model, X)
+    most = _most_rows(max_rows, source)
+    if not np.shape(X)[0]:
+        raise ValueError("X has no rows, and effects are averages over rows; pass some.")
     chosen = range(len(names)) if columns is None else columns
+    chosen = [chosen] if isinstance(chosen, str) else chosen
     wanted = {column_number(names, name): given for name, given in (values or {}).items()}
-    rows = sampled(X, max_rows, seed)
-    source = _source(model, y)
+    rows = sampled(X, most, seed)
     plans = [
         _plan(X, rows, names[j], j, step, _SMALL[source], wanted.get(j))
         for j in (column_number(names, name) for name in chosen)
@@ -372,10 +402,23 @@ def effects(
     for k, plan in enumerate(plans):
         progress(plan.column, begun + (1.0 - begun) * k / len(plans))
         proba = averaged(level_proba(model, plan.table)[None], plan.size)[0]
-        root = roots[k] if source in (None, "bootstrap") else _root(model, plan, source, seed)
-        found.append(plan.effect(proba, root))
+        if source in (None, "bootstrap"):
+            found.append(plan.effect(proba, roots[k]))
+        else:
+            found.append(_with_errors(model, plan, plan.table, proba, seed))
     found.sort(key=lambda effect: -effect.strength)
     return Effects(tuple(found), tuple(np.asarray(final(model).levels_).tolist()), source)
+
+
+def _most_rows(asked: Any, source: str | None) -> int | None:
+    """How many rows to average over; None for all."""
+    if isinstance(asked, str) and asked == "auto":
+        return _MOST[source == "delta"]
+    if asked is None or (isinstance(asked, Integral) and int(asked) > 0):
+        return None if asked is None else int(asked)
+    raise ValueError(
+        f"max_rows={asked!r} must be a whole number above 0, 'auto', or None for all."
+    )
 
 
 @dataclass(frozen=True)
@@ -426,10 +469,12 @@ def _plan(X: Any, rows: Any, name: str, j: int, step: str, small: float, given: 
         values = _categories(cells) if given is None else list(given)
         return _Plan(name, tuple(values), repeated(rows, {j: values}), len(values), None)
     known = cells[np.isfinite(cells)]
+    if not len(known):  # a column of missing values, whatever is put there
+        known = np.zeros(1)
     distinct = np.unique(known)
     few = len(distinct) <= MAX_VALUES
     values = distinct.tolist() if few else np.unique(np.quantile(known, QUANTILES)).tolist()
-    values = values if given is None else [float(value) for value in given]
+    values = values if given is None else _numbers(name, given)
     own, width = column(rows, j), 1.0
     if len(distinct) == 2:
         ends = [np.full(len(own), value) for value in distinct]
@@ -444,6 +489,16 @@ def _plan(X: Any, rows: Any, name: str, j: int, step: str, small: float, given: 
         repeated(rows, {j: [0.0] * len(settings)}), j, np.concatenate(settings).tolist()
     )
     return _Plan(name, tuple(values), table, len(settings), between, width)
+
+
+def _numbers(name: str, given: Any) -> list[float]:
+    """Values of a column of numbers."""
+    try:
+        return [float(value) for value in given]
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"values of {name!r} are {given!r}, but the column holds numbers; list numbers."
+        ) from None
 
 
 _WORDS = {
@@ -462,19 +517,37 @@ def _categories(cells: np.ndarray) -> list[Any]:
 def _source(model: Any, y: Any) -> str | None:
     """Where standard errors come from."""
     own = final(model)
-    if hasattr(own, "average_proba_root"):
-        known = own.covariance_ is not None and np.all(np.isfinite(own.covariance_))
-        if known and own.random is None:
-            return "delta"
+    if hasattr(own, "average_proba_root") and own.has_covariance:
+        return "delta"
     if hasattr(own, "sample_level_proba") and own.kernel_.inputs != "gram":
         return "posterior"
+    if y is None and sum(weight for weight, _ in _known_members(own)) >= _KNOWN:
+        return "members"
     return None if y is None else "bootstrap"
 
 
-def _root(model: Any, plan: _Plan, source: str, seed: int) -> np.ndarray:
-    """Matrix (b, size, K) whose squares sum to variances, also after a linear map."""
-    own, rows = final(model), transformed(model, plan.table)
+def _known_members(own: Any) -> list[tuple[float, Any]]:
+    """Weights and members of a stack that know their standard errors; none of other models."""
+    if not isinstance(own, OrdinalStack):
+        return []
+    every = zip(own.weights_.tolist(), own.estimators_, strict=True)
+    return [(weight, one) for weight, one in every if _source(one, None) is not None]
+
+
+def _with_errors(model: Any, plan: _Plan, rows: Any, proba: np.ndarray, seed: int) -> Effect:
+    """The effect, with the standard errors that a model or the members of a stack know."""
+    own, source, rows = final(model), _source(model, None), transformed(model, rows)
     if source == "delta":
-        return np.asarray(own.average_proba_root(rows, plan.size))
-    draws = own.sample_level_proba(rows, DRAWS, seed)
-    return centred(averaged(draws, plan.size))
+        return plan.effect(proba, own.average_proba_root(rows, plan.size))
+    if source == "posterior":
+        draws = own.sample_level_proba(rows, DRAWS, seed)
+        return plan.effect(proba, centred(averaged(draws, plan.size)))
+    weights, members = zip(*_known_members(own), strict=True)
+    parts = [_with_errors(one, plan, rows, proba, seed) for one in members]
+    if any(one.change_se is None for one in parts):
+        return plan.effect(proba, None)
+    errors: dict[str, Any] = {
+        name: np.average([getattr(one, name) for one in parts], axis=0, weights=weights)
+        for name in _ERRORS
+    }
+    return replace(parts[0], **errors)
