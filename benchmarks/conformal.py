@@ -49,7 +49,9 @@ def rows(name: str) -> tuple[np.ndarray, np.ndarray]:
     return whole.X[keep], np.unique(y, return_inverse=True)[1][keep]
 
 
-def fitted(X: np.ndarray, y: np.ndarray, number: int, coverage: float):
+def fitted(
+    X: np.ndarray, y: np.ndarray, number: int, coverage: float, conformity: str = "mass"
+):
     """Sets of the test rows, and the probabilities and ranks of calibration and test rows."""
     order = np.random.default_rng(number).permutation(len(y))
     rest, test = np.split(order, [3 * len(y) // 4])
@@ -58,7 +60,7 @@ def fitted(X: np.ndarray, y: np.ndarray, number: int, coverage: float):
     )
     model = OrdinalConformal(
         inner, coverage, method="split", calibration_fraction=1 / 3, random_state=number,
-        levels=range(y.max() + 1),
+        levels=range(y.max() + 1), conformity=conformity,
     ).fit(X[rest], y[rest])  # fmt: skip
     # The rows that it has set aside, drawn as it draws them.
     rng = np.random.default_rng(np.random.RandomState(number).randint(2**31))
@@ -80,13 +82,13 @@ def peer(python: str, parts, coverage: float) -> dict:
     return json.loads(run.stdout)
 
 
-def measured(name: str, numbers: range, coverage: float, python: str | None) -> str:
+def measured(name: str, numbers: range, coverage: float, own: str, python: str | None) -> str:
     """A line of the table."""
     (X, y), splits = rows(name), len(numbers)
     hits, sizes, within, theirs = 0, [], [], []
     n = n_test = 0
     for number in numbers:
-        ends, parts = fitted(X, y, number, coverage)
+        ends, parts = fitted(X, y, number, coverage, own)
         held = (ends[:, 0] <= parts[3]) & (parts[3] <= ends[:, 1])
         hits, n, n_test = hits + held.sum(), len(parts[1]), len(parts[3])
         sizes.append(np.mean(ends[:, 1] - ends[:, 0] + 1))
@@ -109,6 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="number of the first split")
+    parser.add_argument("--conformity", default="mass", help="mass or density")
     parser.add_argument("--peer", help="a Python that has MAPIE")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -120,7 +123,7 @@ def main() -> None:
         print(" lac | aps | top_k |" if theirs else "")
         print("|---|" + "--:|" * (8 if theirs else 5))
         for name in (*OWN, *CUT):
-            print(measured(name, numbers, coverage, theirs), flush=True)
+            print(measured(name, numbers, coverage, args.conformity, theirs), flush=True)
 
 
 if __name__ == "__main__":

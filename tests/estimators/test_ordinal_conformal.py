@@ -1,7 +1,7 @@
 """Prediction sets: contiguous, nested, and right as often as they promise."""
 
 from collections import Counter
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import mpmath
 import numpy as np
@@ -9,7 +9,8 @@ import pytest
 from scipy.special import expit
 from scipy.stats import binom
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.linear_model import LogisticRegression
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -17,7 +18,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from ordinality import OrdinalConformal, OrdinalGP, OrdinalSVM
-from ordinality.estimators.ordinal_conformal import growth_scores, pooled_levels
+from ordinality.estimators.ordinal_conformal import (
+    density_scores,
+    growth_scores,
+    pooled_levels,
+)
 
 EDGES = np.array([-1.5, -0.5, 0.5, 1.5])
 
@@ -55,14 +60,18 @@ def holds(model, X, y):
 # ------------------------------------------------------------------------------ coverage
 
 
-@pytest.mark.parametrize("sharpness", [0.4, 1.0, 3.0])
-@pytest.mark.parametrize("method", ["split", "cross"])
-def test_sets_hold_the_level_as_often_as_they_promise(method, sharpness):
+@pytest.mark.parametrize("sharpness", [0.4, 3.0])
+@pytest.mark.parametrize(
+    ("method", "score"), [("split", "mass"), ("cross", "mass"), ("split", "density")]
+)
+def test_sets_hold_the_level_as_often_as_they_promise(method, score, sharpness):
     rng, found, repeats = np.random.default_rng(1), Counter(), 400
     coverages = (0.8, 0.9, 0.95)
     for _ in range(repeats):  # one new row each, so that the trials are independent
         X, y = drawn(rng, 200)
-        model = OrdinalConformal(Known(sharpness), method=method, calibration_fraction=0.5)
+        model = OrdinalConformal(
+            Known(sharpness), method=method, conformity=score, calibration_fraction=0.5
+        )
         for coverage in coverages:
             model.coverage = coverage
             if method == "split" or coverage == coverages[0]:  # "cross" predicts for any
@@ -125,13 +134,48 @@ def test_a_set_grows_from_the_mode_by_the_more_probable_neighbour():
     np.testing.assert_allclose(scores, [[0.98, 0.7, 0.4, 0.0, 0.88]])
 
 
+def test_density_gains_most_probability_for_the_length_of_the_set():
+    # The hull of all intervals that are best under some price of a level or a higher one.
+    rng = np.random.default_rng(0)
+    for p in rng.dirichlet(np.full(5, 0.6), size=40):
+        (scores,) = density_scores(p[None])
+        ends = list(combinations(range(6), 2))
+        gains = np.array([p[a:b].sum() for a, b in ends])
+        lengths = np.array([b - a for a, b in ends])
+        first, last = 5, 0
+        for price in sorted({*(1 - scores), *rng.uniform(size=30)}, reverse=True):
+            value = gains - (price - 1e-12) * lengths
+            if value.max() > 0:
+                a, b = ends[value.argmax()]
+                first, last = min(first, a), max(last, b)
+            inside = (first <= np.arange(5)) & (np.arange(5) < last)
+            inside[p.argmax()] = True
+            np.testing.assert_array_equal(scores <= 1 - price + 1e-9, inside)
+
+
+def test_density_is_one_minus_the_probability_where_levels_fall_off_from_the_mode():
+    p = np.array([[0.05, 0.2, 0.45, 0.2, 0.1], [0.4, 0.3, 0.2, 0.1, 0.0]])
+    wanted = 1 - p
+    wanted[[0, 1], [2, 0]] = 0.0  # the mode belongs to every set
+    np.testing.assert_allclose(density_scores(p), wanted)
+    # Of two modes the second joins with what lies between: (0.1 + 0.35) / 2 each.
+    np.testing.assert_allclose(
+        density_scores(np.array([[0.0, 0.5, 0.1, 0.35, 0.05]])),
+        [[1.0, 0.0, 0.775, 0.775, 0.95]],
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.* rows calibrate")  # 75 are too few for 0.99
+@pytest.mark.parametrize("score", ["mass", "density"])
 @pytest.mark.parametrize("method", ["split", "cross"])
-def test_higher_coverage_only_widens_sets(method):
+def test_higher_coverage_only_widens_sets(method, score):
     rng = np.random.default_rng(0)
     X, y = drawn(rng, 300)
     new, _ = drawn(rng, 200)
     ends = [
-        OrdinalConformal(GaussianNB(), c, method=method).fit(X, y).predict_set(new)
+        OrdinalConformal(GaussianNB(), c, method=method, conformity=score)
+        .fit(X, y)
+        .predict_set(new)
         for c in (0.5, 0.8, 0.9, 0.99)
     ]
     for narrow, wide in pairwise(ends):
@@ -141,7 +185,8 @@ def test_higher_coverage_only_widens_sets(method):
 
 def test_too_few_rows_for_the_coverage_give_all_levels():
     X, y = drawn(np.random.default_rng(0), 40)
-    model = OrdinalConformal(Known(), 0.99, method="split").fit(X, y)  # 10 rows calibrate
+    with pytest.warns(UserWarning, match="10 rows calibrate.* coverage=0.99 needs 99"):
+        model = OrdinalConformal(Known(), 0.99, method="split").fit(X, y)
     np.testing.assert_array_equal(model.predict_set(X), np.tile([0, 4], (40, 1)))
     np.testing.assert_array_equal(model.coverage_spread_, [[1.0, 1.0]])
 
@@ -220,6 +265,8 @@ def test_a_frame_reaches_the_classifier_as_it_is():
         ({"per_level": "yes"}, ValueError, "per_level='yes' is not known"),
         ({"estimator": LinearSVC()}, TypeError, r"LinearSVC\(\) has no predict_proba; pass a"),
         ({"levels": [0, 1]}, ValueError, "y contains 2, which is not one of the declared"),
+        ({"estimator": Ridge()}, TypeError, r"Ridge\(\) has no predict_proba; pass a"),
+        ({"estimator": GaussianNB}, TypeError, "Expected an estimator instance"),
     ],
     ids=str,
 )
@@ -227,6 +274,34 @@ def test_what_means_nothing_is_refused(changes, error, message):
     X, y = drawn(np.random.default_rng(0), 60)
     with pytest.raises(error, match=message):
         OrdinalConformal(**{"estimator": GaussianNB()} | changes).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"y": np.zeros(60, dtype=int)}, "y contains only one class, 0; fitting needs"),
+        ({"y": np.linspace(0, 1, 60)}, "Unknown label type: continuous.*numpy.digitize"),
+        ({"y": np.arange(59) % 3}, "inconsistent numbers of samples"),
+        ({"sample_weight": -np.ones(60)}, "negative, infinite or missing values; use 0"),
+        ({"sample_weight": np.zeros(60)}, "all sample weights are zero"),
+        ({"sample_weight": [1.0]}, r"sample_weight has shape \(1,\), but there are 60 rows"),
+        ({"X": np.full((60, 1), np.nan)}, "X contains NaN"),
+    ],
+    ids=str,
+)
+def test_rows_that_say_nothing_are_refused(given, message):
+    X, y = drawn(np.random.default_rng(0), 60)
+    with pytest.raises(ValueError, match=message):
+        OrdinalConformal(GaussianNB()).fit(**{"X": X, "y": y} | given)
+
+
+def test_nothing_is_predicted_before_fit_or_from_other_columns():
+    X, y = drawn(np.random.default_rng(0), 60)
+    model = OrdinalConformal(GaussianNB())
+    with pytest.raises(NotFittedError, match="not fitted yet. Call 'fit'"):
+        model.predict_set(X)
+    with pytest.raises(ValueError, match="features"):
+        model.fit(X, y).predict_set(np.column_stack([X, X]))
 
 
 def test_weights_are_refused_where_the_classifier_takes_none():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, Self
@@ -28,7 +29,13 @@ from .ordinal_gp import OrdinalGP
 from .threads import thread_map
 from .wrapped import checked_rows, fit_member, ordered_proba, own_levels, ready_copy
 
-__all__ = ["OrdinalConformal", "growth_scores", "pooled_levels", "score_bound"]
+__all__ = [
+    "OrdinalConformal",
+    "density_scores",
+    "growth_scores",
+    "pooled_levels",
+    "score_bound",
+]
 
 _FEW = 1000  # rows below which "auto" is the cross-conformal method
 _ROUNDING = 1e-9  # relative: a sum of a million weights loses 1e6 eps = 2e-10
@@ -56,6 +63,10 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
     per_level : bool, default=False
         Whether the coverage holds for the rows of each level, not only for all together. Rare
         levels are pooled with a neighbour until there are enough rows. Sets are larger.
+    conformity : {"mass", "density"}, default="mass"
+        What is bounded. "mass": the probability of the set before a level joins. "density": one
+        minus the probability of a level, or the mean over levels that have to join together;
+        sets are somewhat smaller on average, but larger if probabilities are far too even.
     calibration_fraction : float, default=0.25
         Share of the rows set aside by "split".
     calibration_folds : int, default=5
@@ -93,8 +104,10 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
     Notes
     -----
     A set starts with the most probable level and takes the more probable of its two neighbours
-    until the probability of the set *before* the last level joined exceeds a bound. So sets
-    have no gaps, sets for higher coverage contain those for lower, and nothing is random.
+    until the probability of the set *before* the last level joined exceeds a bound. With
+    ``conformity="density"`` it takes the run of levels that adds most probability for each of
+    them. So sets have no gaps, those for higher coverage contain those for lower, and nothing
+    is random.
     "split" guarantees the coverage; "cross" guarantees 1 - 2 (1 - coverage), and in practice
     keeps to the coverage.
 
@@ -135,6 +148,7 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
         *,
         method: str = "auto",
         per_level: bool = False,
+        conformity: str = "mass",
         calibration_fraction: Any = 0.25,
         calibration_folds: int = 5,
         levels: Any = None,
@@ -146,6 +160,7 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
         self.coverage = coverage
         self.method = method
         self.per_level = per_level
+        self.conformity = conformity
         self.calibration_fraction = calibration_fraction
         self.calibration_folds = calibration_folds
         self.levels = levels
@@ -227,7 +242,7 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
         X = checked_rows(self, X)
         proba = self._ordered(self.estimator_, X)
         if self.method_ == "split":
-            member = growth_scores(proba) <= self._bounds[self.groups_]
+            member = self._scored(proba) <= self._bounds[self.groups_]
         else:
             member = self._p_values(X) > (1 - self.coverage) * (1 + _ROUNDING)
         # The most probable level belongs to every set: that can only raise the coverage.
@@ -244,12 +259,17 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
         return tags
 
     def _check_parameters(self) -> None:
-        check_choices(self, method=("auto", "split", "cross"), per_level=(True, False))
+        check_choices(
+            self, method=("auto", "split", "cross"), per_level=(True, False),
+            conformity=tuple(_SCORES),
+        )  # fmt: skip
         check_whole(self, calibration_folds=2)
-        for name in ("coverage", "calibration_fraction"):
+        for name, usual in (("coverage", 0.9), ("calibration_fraction", 0.25)):
             value = getattr(self, name)
             if not (isinstance(value, Real) and 0 < float(value) < 1):
-                raise ValueError(f"{name}={value!r} must lie between 0 and 1.")
+                raise ValueError(
+                    f"{name}={value!r} must lie between 0 and 1; give a share, such as {usual}."
+                )
         given = self.estimator
         if given is not None and not hasattr(given, "predict_proba"):
             raise TypeError(
@@ -271,6 +291,10 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
         """Probabilities of the levels in order; zero for one that the model has not seen."""
         return ordered_proba(fitted, X, self._order)
 
+    def _scored(self, proba: np.ndarray) -> np.ndarray:
+        """How little each level belongs to the set of a row; 0 for the most probable one."""
+        return _SCORES[self.conformity](proba)
+
     def _fitting(
         self, X: Any, y: np.ndarray, weights: np.ndarray | None
     ) -> Callable[[np.ndarray], Any]:
@@ -291,10 +315,15 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
         # Not by level: drawn at random they are exchangeable with new rows.
         order = rng.permutation(len(ranks))
         aside = max(1, round(float(self.calibration_fraction) * len(ranks)))
+        if aside == len(ranks):
+            raise ValueError(
+                f"calibration_fraction={self.calibration_fraction} of {len(ranks)} rows leaves "
+                "none to learn from; lower it, or set method='cross'."
+            )
         held = np.sort(order[:aside])
         self.estimator_ = fit(np.sort(order[aside:]))
         self.estimators_: list[Any] = []
-        scores = growth_scores(self._ordered(self.estimator_, take_rows(X, held)))
+        scores = self._scored(self._ordered(self.estimator_, take_rows(X, held)))
         self._scores = scores[np.arange(len(held)), ranks[held]]
         self._folds = np.zeros(len(held), dtype=np.int64)
         return held
@@ -308,7 +337,7 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
         self.estimator_, *self.estimators_ = thread_map(self.n_jobs)(fit, parts)
         scores = []
         for model, (_, test) in zip(self.estimators_, splits, strict=True):
-            found = growth_scores(self._ordered(model, take_rows(X, test)))
+            found = self._scored(self._ordered(model, take_rows(X, test)))
             scores.append(found[np.arange(len(test)), ranks[test]])
         held = [test for _, test in splits]
         self._folds = np.repeat(np.arange(len(held)), [len(test) for test in held])
@@ -326,13 +355,29 @@ class OrdinalConformal(MetaEstimatorMixin, OrdinalClassifier):
         rows = [self._row_groups == g for g in range(G)]
         self._bounds = np.array([score_bound(self._scores[r], weights[r], alpha) for r in rows])
         self.coverage_spread_ = np.array([_spread(weights[r], alpha) for r in rows])
+        if np.any(np.isinf(self._bounds)):
+            self._warn_of_few([weights[r] for r in rows], alpha)
+
+    def _warn_of_few(self, weights: list[np.ndarray], alpha: float) -> None:
+        """Say that the rows of some group are too few for the coverage."""
+        few = min(w.sum() / w.max(initial=1e-300) for w in weights)  # as a new one may weigh
+        unit = "" if all(np.ptp(w) == 0 for w in weights if len(w)) else ", by the heaviest"
+        needed = int(np.ceil(1 / alpha - _ROUNDING)) - 1
+        warnings.warn(
+            f"{few:.3g} rows calibrate{unit}, but coverage={self.coverage} needs {needed}, so "
+            "sets hold all levels; use more rows, "
+            + ("set method='cross', " if self.method_ == "split" else "")
+            + "or ask for a lower coverage.",
+            UserWarning,
+            stacklevel=5,
+        )
 
     def _p_values(self, X: Any) -> np.ndarray:
         """Share of calibration rows that fit their level no better than a row fits each."""
         total = np.zeros((X.shape[0], len(self.levels_)))
         new = [self._weights[self._row_groups == g].max(initial=0) for g in self._places()]
         for fold, model in enumerate(self.estimators_):
-            scores = growth_scores(self._ordered(model, X))
+            scores = self._scored(self._ordered(model, X))
             for g in self._places():
                 rows = (self._folds == fold) & (self._row_groups == g)
                 total[:, self.groups_ == g] += _weight_from(
@@ -363,6 +408,43 @@ def growth_scores(proba: np.ndarray) -> np.ndarray:
         mass = mass + proba[rows, joined]
         first, last = np.where(down, joined, first), np.where(down, last, joined)
     return scores
+
+
+def density_scores(proba: np.ndarray) -> np.ndarray:
+    """One minus the mean probability of the levels that join a set together, shape (n, K).
+
+    The most probable intervals of each length, as far as they are on the concave majorant of
+    their probabilities, have the most probability less any constant times their length. Where
+    levels fall off to both sides of the mode, a level joins alone and has 1 - p.
+    """
+    n, K = proba.shape
+    rows, lengths, levels = np.arange(n), np.arange(K + 1), np.arange(K)
+    total = np.column_stack([np.zeros(n), np.cumsum(proba, axis=1)])
+    mass, start = np.zeros((n, K + 1)), np.zeros((n, K + 1), dtype=np.int64)
+    for length in lengths[1:]:
+        of_intervals = total[:, length:] - total[:, : K + 1 - length]
+        start[:, length] = of_intervals.argmax(axis=1)
+        mass[:, length] = of_intervals.max(axis=1)
+    scores, size = np.full((n, K), np.inf), np.zeros(n, dtype=np.int64)
+    first, last = np.full(n, K), np.full(n, -1)
+    while np.any(size < K):
+        more = lengths - size[:, None]
+        gain = (mass - mass[rows, size][:, None]) / np.maximum(more, 1)
+        best = np.where(more > 0, gain, -np.inf).argmax(axis=1)
+        size = np.where(size < K, best, K)
+        gained = gain[rows, size]
+        first = np.minimum(first, start[rows, size])
+        last = np.maximum(last, start[rows, size] + size - 1)
+        inside = (first[:, None] <= levels) & (levels <= last[:, None])
+        scores = np.where(inside & np.isinf(scores), 1 - gained[:, None], scores)
+    scores[rows, proba.argmax(axis=1)] = 0.0
+    return scores
+
+
+_SCORES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "mass": growth_scores,
+    "density": density_scores,
+}
 
 
 def pooled_levels(counts: np.ndarray, least: float) -> np.ndarray:
