@@ -282,7 +282,7 @@ def test_a_faulty_list_of_levels_is_refused(levels, message):
     [
         ([], "y is empty"),
         ([[1, 2], [2, 1]], r"one-dimensional.*shape \(2, 2\)"),
-        (np.array([1.0, np.nan]), "y contains nan at position 1.*Drop"),
+        (np.array([1.0, np.nan]), "y contains nan at position 1.*drop entries"),
         (["low", np.nan], "y contains nan at position 1"),
         (["low", None], "y contains None at position 1"),
         (["low", 3], "y mixes text and numbers"),

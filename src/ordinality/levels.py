@@ -221,7 +221,7 @@ def order_of(*labels: Any, levels: Any = None) -> Order:
     values = np.unique(as_labels(np.concatenate(parts)))
     if values.dtype.kind == "f" and np.any(values % 1):
         raise ValueError(
-            "Unknown label type: continuous. Ordered levels are wanted, but y contains "
+            "Unknown label type: continuous; ordered levels are wanted, but y contains "
             f"{values[values % 1 != 0][0]}; cut y into levels first, for instance with "
             "numpy.digitize, or, if its values are the levels, list them in `levels`."
         )
@@ -340,7 +340,7 @@ def _typed(array: Array, name: str) -> Array:
 def _not_a_label(array: Array, at: int, name: str) -> ValueError:
     return ValueError(
         f"{name} contains {array[at]} at position {at}; a label must be text or a finite "
-        "number. Drop entries without a label; write labels of other kinds as text."
+        "number: drop entries without a label, and write labels of other kinds as text."
     )
 
 

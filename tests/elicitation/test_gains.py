@@ -9,6 +9,7 @@ from scipy.stats import logistic, norm
 
 from ordinality.elicitation import gains, questions
 from ordinality.elicitation.stopping import draws
+from ordinality.estimators.snapshot import PointPosteriors
 from ordinality.gp.likelihoods import Symmetric
 
 LIKELIHOODS = {
@@ -20,10 +21,24 @@ LIKELIHOODS = {
 MOMENTS = [(0.0, 1e-3), (0.4, 0.2), (-1.0, 0.24), (2.0, 3.0), (0.5, 400.0)]
 
 
+def one_ratio(mean, cov):
+    """A posterior whose ratio of signal to noise is known."""
+    return PointPosteriors(np.ones(1), np.ones(1), np.array([mean]), np.array([cov]))
+
+
+def order_value(mean, cov, asked):
+    """Bits about the order, of an answer with unit information."""
+    unit = gains.order_of(
+        lambda likelihood, m, v: np.ones(len(m)), LIKELIHOODS["probit"],
+        one_ratio(mean, cov), np.array(asked),
+    )  # fmt: skip
+    return 2 * np.log(2) * unit
+
+
 def brute_force(likelihood, mean, variance):
-    """H[E p] - E H[p] in bits, on 400,001 equal steps: rounding adds up to some 1e-12."""
+    """H[E p] - E H[p] in bits, on 100,001 equal steps: rounding adds up to some 1e-12."""
     s, c = np.sqrt(variance), likelihood.noise
-    d = np.linspace(mean - 10 * s, mean + 10 * s, 400_001)
+    d = np.linspace(mean - 10 * s, mean + 10 * s, 100_001)
     weight = norm.pdf(d, mean, s)
     weight /= weight.sum()
     scale = {"probit": norm, "logit": logistic}[likelihood.link]
@@ -92,12 +107,13 @@ def test_an_unknown_answer_leaves_the_covariance_expected_of_it():
     half = rng.normal(size=(4, 4))
     mean, cov = rng.normal(size=4), half @ half.T
     likelihood = LIKELIHOODS["ties"]
-    pool = questions._Pool(np.arange(4), mean, cov, np.array([[1, 3]]), likelihood)
-    f = draws(mean, cov, 400_000, rng)
+    points = one_ratio(mean, cov)
+    pool = questions._Pool(np.arange(4), points, np.array([[1, 3]]), likelihood)
+    f = draws(points, 400_000, rng)
     felt = f[1] - f[3] + likelihood.noise * rng.normal(size=f.shape[1])
     answer = np.searchsorted(likelihood.thresholds, felt)
     within = sum(np.mean(answer == k) * np.cov(f[:, answer == k]) for k in range(3))
-    np.testing.assert_allclose(pool.after_asking(0).cov, within, rtol=0, atol=0.02)
+    np.testing.assert_allclose(pool.after_asking(0).points.cov[0], within, rtol=0, atol=0.02)
 
 
 # The order of all pairs
@@ -123,7 +139,7 @@ def test_answers_that_are_known_have_no_fisher_information():
         assert information(LIKELIHOODS["probit"], *far)[0] == pytest.approx(0.0, abs=1e-12)
 
 
-def test_the_laplacian_form_is_a_sum_over_all_pairs():
+def test_the_value_for_the_order_is_a_sum_over_all_pairs():
     rng = np.random.default_rng(5)
     half = rng.normal(size=(5, 5))
     mean, cov = rng.normal(size=5), half @ half.T
@@ -135,24 +151,23 @@ def test_the_laplacian_form_is_a_sum_over_all_pairs():
             worth = norm.pdf(z) ** 2 / (variance * norm.cdf(z) * norm.sf(z))
             for k, (i, j) in enumerate(asked):
                 total[k] += worth * (cov[u, i] - cov[u, j] - cov[v, i] + cov[v, j]) ** 2
-    np.testing.assert_allclose(gains.laplacian_form(mean, cov, asked), total, rtol=1e-12)
+    np.testing.assert_allclose(order_value(mean, cov, asked), total, rtol=1e-12)
 
 
 def test_orders_that_are_known_are_worth_nothing():
     mean, cov = np.array([0.0, 100.0, 300.0]), np.eye(3)
-    assert gains.laplacian_form(mean, cov, np.array([[0, 1]]))[0] == pytest.approx(
-        0.0, abs=1e-12
-    )
+    assert order_value(mean, cov, [[0, 1]])[0] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_an_order_beside_many_is_worth_more_than_one_apart():
     # 0 and 1 are far above the others: only the order of the two is open there.
     mean, cov = np.array([8.0, 8.0, 0.0, 0.0, 0.0, 0.0]), 0.5 * np.eye(6)
-    apart, among = gains.laplacian_form(mean, cov, np.array([[0, 1], [2, 3]]))
+    apart, among = order_value(mean, cov, [[0, 1], [2, 3]])
     # Of the pairs that 2 or 3 is in, five are open, and four of them are moved half as far.
     assert among / apart == pytest.approx(2.0, rel=1e-6)
 
 
 def test_draws_of_equal_items_are_equal():
-    one, twin = draws(np.zeros(2), np.ones((2, 2)), 3, np.random.default_rng(0))
+    points = one_ratio(np.zeros(2), np.ones((2, 2)))
+    one, twin = draws(points, 3, np.random.default_rng(0))
     np.testing.assert_allclose(one, twin)

@@ -1,6 +1,8 @@
 """Every ordinal classifier has the same decisions and class weights."""
 
+import json
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -189,3 +191,22 @@ def test_a_regressor_without_deviations_or_weights_is_named(data):
 def test_class_weights_that_mean_nothing_are_refused(name, weights, message, data):
     with pytest.raises(ValueError, match=message):
         clone(CLASSIFIERS[name]).set_params(class_weight=weights).fit(*data)
+
+
+def test_decisions_are_those_of_the_reference_vectors():
+    text = (Path(__file__).parents[1] / "linear-vectors.json").read_text("utf-8")
+    case = next(c for c in json.loads(text)["cases"] if c["id"] == "decisions")
+    P, expected = np.array(case["data"]["probability"]), case["expected"]
+    rules = {"mode": "mode", "median": "median", "mean_rounded": "mean"}
+    rules["minimum_cost"] = np.array(case["data"]["cost"])
+    for name, rule in rules.items():
+        assert (decided(P, rule) + 1).tolist() == expected[name]
+
+
+def test_a_rule_that_is_set_after_the_fit_is_checked():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1))
+    model = OrdinalRegression().fit(X, np.digitize(X[:, 0] + rng.normal(size=60), [-0.5, 0.5]))
+    for rule, message in (("kappa", "'kappa' is not known; choose"), (np.eye(2), "each a row")):
+        with pytest.raises(ValueError, match=message):
+            model.set_params(decision=rule).predict(X)

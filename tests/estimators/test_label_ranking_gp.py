@@ -190,7 +190,8 @@ def test_the_best_of_two_is_the_preferred_one(table, link):
     )
 
 
-def test_far_away_nothing_is_known(fitted):
+def test_far_away_a_stationary_kernel_knows_nothing(table):
+    fitted = LabelRankingGP("gaussian").fit(*table)
     np.testing.assert_allclose(fitted.predict_pairs_proba([[1e4, 1e4, 1e4]]), 0.5, atol=1e-6)
     np.testing.assert_allclose(fitted.predict_top_proba([[1e4, 1e4, 1e4]]), 0.25, atol=1e-3)
 
@@ -399,3 +400,34 @@ def test_very_large_weights_give_a_model(inference):
         model.fit(X, Y, sample_weight=np.full(12, 1e9))
     proba = model.predict_top_proba(np.concatenate([X, 3 * X]))
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+
+
+# ------------------------------------------------------------------------------ posterior
+
+
+@pytest.mark.parametrize("model", ["exact", "inducing", "ties"])
+def test_the_posterior_of_labels_predicts_pairs(table, model):
+    X, Y = table
+    options = {"exact": {}, "inducing": {"inducing": 20}, "ties": {"ties": True}}[model]
+    fitted = LabelRankingGP(optimizer=None, **options).fit(X[:30], np.minimum(Y[:30], 3))
+    mean, joint = fitted.posterior(X[30:36])
+    alone, covariance = fitted.posterior(X[30:36], joint=False)
+    np.testing.assert_allclose(alone, mean, rtol=0, atol=1e-12)
+    every = np.arange(6)
+    np.testing.assert_allclose(joint[every, :, every], covariance, rtol=0, atol=1e-10)
+    own = np.diagonal(covariance, axis1=1, axis2=2)
+    variance = own[:, :, None] + own[:, None, :] - 2.0 * covariance
+    upper = fitted.tie_width_ if model == "ties" else 0.0
+    gap = mean[:, :, None] - mean[:, None, :]
+    proba = norm.cdf((gap - upper) / np.sqrt(2.0 * fitted.noise_**2 + variance))
+    a, b = np.triu_indices(4, 1)
+    found = fitted.predict_pairs_proba(X[30:36])
+    np.testing.assert_allclose(found[:, a, b], proba[:, a, b], rtol=0, atol=1e-9)
+
+
+def test_the_joint_posterior_of_labels_needs_a_kernel_over_features():
+    K = np.eye(3)
+    model = LabelRankingGP("precomputed", optimizer=None).fit(K, [[1, 2], [2, 1], [1, 2]])
+    assert model.posterior(K, joint=False)[1].shape == (3, 2, 2)
+    with pytest.raises(ValueError, match="joint posterior needs the prior covariances"):
+        model.posterior(K)

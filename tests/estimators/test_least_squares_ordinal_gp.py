@@ -229,7 +229,7 @@ def test_many_rows_are_learnt_coarse_to_fine():
 def test_it_agrees_with_expectation_propagation_where_both_are_sure():
     X, y = ordinal(n=200, noise=0.1, seed=5)
     new, truth = ordinal(n=300, noise=0.1, seed=6)
-    models = [kind().fit(X, y) for kind in (LeastSquaresOrdinalGP, OrdinalGP)]
+    models = [kind("gaussian").fit(X, y) for kind in (LeastSquaresOrdinalGP, OrdinalGP)]
     scores = [
         metrics.ranked_probability_score(truth, m.predict_level_proba(new), levels=m.levels_)
         for m in models

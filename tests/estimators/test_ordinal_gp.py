@@ -58,10 +58,11 @@ def test_cumulative_probabilities_rise_to_one(data, fitted):
     np.testing.assert_allclose(cumulative[:, -1], 1.0, rtol=0, atol=1e-12)
 
 
-def test_probabilities_are_those_of_the_latent_function_between_thresholds(data, fitted):
+def test_probabilities_are_those_of_the_latent_function_between_thresholds(data):
     from scipy.special import ndtr
 
-    X, _ = data
+    X, y = data
+    fitted = OrdinalGP(link="probit").fit(X, y)
     mean, variance = fitted.predict_latent(X)
     edges = np.concatenate([[-np.inf], fitted.thresholds_, [np.inf]])
     z = (edges - mean[:, None]) / np.sqrt(variance + fitted.noise_**2)[:, None]
@@ -352,7 +353,7 @@ def test_learning_from_weights_over_18_decades_is_bounded_and_says_why(n):
     X = rng.normal(size=(n, 2))
     y = np.digitize(np.sin(2 * X[:, 0]) + X[:, 1] + 0.4 * rng.normal(size=n), [-0.6, 0.6])
     weights = 10.0 ** rng.uniform(-9, 9, n)
-    model = OrdinalGP(max_evaluations=30)
+    model = OrdinalGP("gaussian", link="probit", max_evaluations=30)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(X, y, sample_weight=weights)
@@ -430,8 +431,61 @@ def test_draws_of_probabilities_spread_as_the_latent_function_does():
     np.testing.assert_allclose(draws.std(axis=0), wanted, rtol=0.05)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        OrdinalGP(optimizer=None),
+        OrdinalGP(optimizer=None, link="cloglog", noise=0.4),
+        OrdinalGP(scale="log-linear", max_evaluations=20),
+        OrdinalGP(optimizer=None, inducing=20),
+        LeastSquaresOrdinalGP(optimizer=None),
+        LeastSquaresOrdinalGP(optimizer=None, inducing=20),
+    ],
+    ids=["exact", "cloglog", "scale", "inducing", "least squares", "least squares, inducing"],
+)
+@pytest.mark.filterwarnings("ignore:the search stopped")
+def test_levels_given_the_latent_function_average_to_the_predicted_ones(model):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    model.fit(X, np.digitize(X[:, 0] + 0.3 * rng.normal(size=60), [-0.5, 0.5]))
+    Z = np.vstack([X[:8], 3 * X[:2]])
+    mean, covariance = model.posterior(Z)
+    marginal = model.posterior(Z, joint=False)
+    np.testing.assert_allclose(mean, marginal[0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(np.diag(covariance), marginal[1], rtol=0, atol=1e-12)
+    x, w = np.polynomial.hermite_e.hermegauss(80)
+    latent = mean[:, None] + np.sqrt(marginal[1])[:, None] * x
+    proba = np.einsum("img,m->ig", model.level_proba_given(Z, latent), w / w.sum())
+    # Noise that is not normal is a mixture in predictions: 2.4e-3 of a probability, at most.
+    np.testing.assert_allclose(proba, model.predict_level_proba(Z), rtol=0, atol=2.4e-3)
+
+
+def test_the_joint_posterior_spreads_as_draws_do():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 1))
+    model = OrdinalGP(optimizer=None).fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
+    Z = [[0.0], [0.1], [2.0]]
+    mean, covariance = model.posterior(Z)
+    f = rng.multivariate_normal(mean, covariance, 20_000)
+    again = model.sample_level_proba(Z, 20_000)
+    proba = np.moveaxis(model.level_proba_given(Z, f.T), 1, 0)
+    for k in range(3):
+        # Correlations of 20,000 draws have an error of 0.007 each.
+        np.testing.assert_allclose(
+            np.corrcoef(proba[:, :, k].T), np.corrcoef(again[:, :, k].T), atol=0.05
+        )
+
+
+def test_latent_values_of_other_rows_are_refused():
+    model = OrdinalGP(optimizer=None).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+    with pytest.raises(ValueError, match=r"latent has shape \(3,\); wanted \(2, m\)"):
+        model.level_proba_given([[0.0], [1.0]], np.zeros(3))
+
+
 def test_draws_with_a_precomputed_kernel_are_refused():
     K = np.eye(6)
     model = OrdinalGP("precomputed", optimizer=None).fit(K, [0, 1, 2] * 2)
-    with pytest.raises(ValueError, match="draws need the prior covariances between the rows"):
+    with pytest.raises(
+        ValueError, match="joint posterior needs the prior covariances between the rows"
+    ):
         model.sample_level_proba(K)

@@ -111,10 +111,11 @@ def test_items_have_effects_of_their_own_in_proportion_to_what_features_leave_op
     variances = []
     for own in (0.02, 1.5):
         study = draw_study(own=own, noise=0.2)
-        model = PreferenceGP(study.X).fit(study.pairs, study.answers)
+        model = PreferenceGP(study.X, "gaussian").fit(study.pairs, study.answers)
         variances.append(model.item_variance_)
     assert variances[0] < 0.3 * variances[1]
-    without = PreferenceGP(study.X, item_effects=False).fit(study.pairs, study.answers)
+    without = PreferenceGP(study.X, "gaussian", item_effects=False)
+    without.fit(study.pairs, study.answers)
     assert without.item_variance_ == 0.0
     assert without.log_evidence_ < model.log_evidence_ - 2.0
 
@@ -128,8 +129,9 @@ def test_items_have_no_effect_where_features_tell_all(hyperprior):
     pairs = np.array([rng.choice(200, 2, replace=False) for _ in range(1000)])
     felt = f[pairs] + 0.5 * rng.normal(size=pairs.shape)
     answers = np.where(felt[:, 0] > felt[:, 1], 1, -1)
-    model = PreferenceGP(X, hyperprior=hyperprior).fit(pairs, answers)
-    plain = PreferenceGP(X, item_effects=False, hyperprior=hyperprior).fit(pairs, answers)
+    given = {"kernel": "gaussian", "hyperprior": hyperprior}
+    model = PreferenceGP(X, **given).fit(pairs, answers)
+    plain = PreferenceGP(X, item_effects=False, **given).fit(pairs, answers)
     assert model.item_variance_ == 0.0
     assert model.log_evidence_ == pytest.approx(plain.log_evidence_, abs=0.02)
     one, other = (each.predict_proba(pairs)[:, 1] for each in (model, plain))

@@ -19,6 +19,14 @@ about which of b is the better. W_b is large where the order of b is open, and z
 known. E[slope**2] is the Fisher information of the answer. Summed over all b this is
 ``a' cov L cov a``, L the graph Laplacian of W: one product of matrices values every question.
 
+For the best k in place of the order, b is an item against the border of the k-th and the next:
+z is its distance from there, and L is diagonal.
+
+The ratio of signal to noise is not known either (`Snapshot`). Values are averages over ratios,
+plus what the answer tells through the ratio: it moves the weight w_g of ratio g by
+``w_g (p_g(y) / p(y) - 1)``, and so every p. Without that term no question would be asked that
+tells a judge from a coin.
+
 Houlsby, Huszár, Ghahramani & Lengyel (2011), "Bayesian active learning for classification and
 preference learning"; Lin, Astudillo, Frazier & Bakshy (2022) for the second.
 """
@@ -33,13 +41,16 @@ import numpy as np
 from scipy.special import entr, expit, ndtr
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators.snapshot import PointPosteriors, Snapshot
 from ..gp.likelihoods import Symmetric
 
 __all__ = [
-    "answer_likelihood", "answer_uncertainty", "check_model", "closed_gain",
-    "difference_variance", "exact_gain", "expected_best", "expected_max", "fisher_information",
-    "information_gain", "laplacian_form", "moments", "order_gain", "rough_fisher_information",
-    "rough_gain", "uncertainty", "with_normal_noise",
+    "OfAnswer", "answer_likelihood", "answer_uncertainty", "believed", "best_of_two",
+    "closed_gain", "difference_variance", "exact_gain", "expected_best", "expected_max",
+    "fisher_information", "information_gain", "information_of", "numbers_of", "order_gain",
+    "order_of",
+    "points_of", "rough_fisher_information", "rough_gain", "seen_by", "top_of", "uncertainty",
+    "with_normal_noise",
 ]  # fmt: skip
 
 _C2 = np.pi * np.log(2.0) / 2.0  # of a Gaussian with the height and curvature of the entropy
@@ -50,11 +61,17 @@ _REACH = {"probit": 9.0, "logit": 42.0}
 _ROWS = 4096  # pairs at once: their values at all nodes stay in the cache
 _PAIRS = 500  # pairs whose items' joint covariance is computed at once
 _ITEMS = 1000  # whose joint covariance is computed
+_DENSE = 2000  # items up to which covariances at every ratio are kept: 32 MB a ratio
 _FAR = 8.0  # standard deviations beyond which an order is known in all digits
 _RARE = 1e-12  # answers less likely add nothing, and their quotient is only rounding
 # Share of the largest variance below which two items are the same to the model: the covariance
 # of 1000 items is rounded to some 1000 eps = 2e-13 of it, and a difference adds four entries.
 _SAME = 1e-10
+_SURE = 1e-3  # p (1 - p) below which an order is as good as known: no quotient grows beyond
+_LIGHT = 1e-4  # weight of a ratio below which its order is left out of the value of questions
+# The same for what is told through the ratio: of an order that is known but for the small
+# chance of a coin, the second-order value would be far too large.
+_UNLIKELY = 5e-3
 
 
 def information_gain(
@@ -88,6 +105,7 @@ def information_gain(
     >>> bool(known < open_)  # of items 3 and 4 nothing is known yet
     True
     """
+    model = believed(model)
     likelihood = answer_likelihood(model, judge)
     if method not in ("exact", "closed"):
         raise ValueError(f"method is {method!r}; it must be 'exact' or 'closed'.")
@@ -97,8 +115,7 @@ def information_gain(
             f"{likelihood.n_levels} answers and link={likelihood.link!r}; use method='exact'."
         )
     gain = exact_gain if method == "exact" else closed_gain
-    mean, variance = moments(model, pairs)[2:]
-    return gain(likelihood, mean, variance)
+    return _by_batches(model, pairs, lambda *known: information_of(gain, likelihood, *known))
 
 
 def expected_best(model: Any, pairs: Any) -> np.ndarray:
@@ -127,8 +144,7 @@ def expected_best(model: Any, pairs: Any) -> np.ndarray:
     >>> bool(top > bottom)
     True
     """
-    left, right, _, variance = moments(model, pairs)
-    return expected_max(left, right, variance)
+    return _by_batches(believed(model), pairs, best_of_two)
 
 
 def uncertainty(model: Any, pairs: Any, *, judge: Any = None) -> np.ndarray:
@@ -161,8 +177,9 @@ def uncertainty(model: Any, pairs: Any, *, judge: Any = None) -> np.ndarray:
     >>> bool(known < open_)
     True
     """
-    mean, variance = moments(model, pairs)[2:]
-    return answer_uncertainty(answer_likelihood(model, judge), mean, variance)
+    model = believed(model)
+    likelihood = answer_likelihood(model, judge)
+    return _by_batches(model, pairs, lambda *known: answer_uncertainty(likelihood, *known))
 
 
 def order_gain(
@@ -200,70 +217,227 @@ def order_gain(
     >>> bool(like < unlike)
     True
     """
-    likelihood = answer_likelihood(model, judge)
-    fisher = fisher_information(likelihood, *moments(model, pairs)[2:])  # checks the pairs too
-    pairs, n = np.asarray(pairs), len(model.utility()[0])
+    model = believed(model)
+    likelihood, pairs = answer_likelihood(model, judge), _checked(numbers_of(model, pairs))
+    n = len(model.utility()[0])
     drawn = np.arange(n)
     if n > _ITEMS:
         drawn = np.random.default_rng(random_state).choice(n, _ITEMS, replace=False)
     items = np.union1d(drawn, pairs)
     place, among = np.searchsorted(items, pairs), np.searchsorted(items, drawn)
-    mean, cov = model.posterior(items)
-    form = laplacian_form(mean, cov, place, among)
     share = len(drawn) * (len(drawn) - 1) / (n * (n - 1))
-    return fisher * form / (2.0 * np.log(2.0)) / share
+    points = points_of(model, items)
+    return order_of(fisher_information, likelihood, points, place, among) / share
 
 
-def check_model(model: Any) -> None:
-    """Refuse what has no joint posterior of utilities."""
+def believed(model: Any) -> Any:
+    """The snapshot of a model that can make one; refuse what has no joint posterior."""
     if not (hasattr(model, "posterior") and hasattr(model, "utility")):
         raise TypeError(
             f"model is a {type(model).__name__}, which has no joint posterior of utilities; "
-            "pass a fitted PreferenceGP."
+            "pass a fitted PreferenceGP, or a snapshot of one."
         )
+    if isinstance(model, Snapshot):
+        return model
     check_is_fitted(model)
+    small = hasattr(model, "snapshot") and len(model.utility()[0]) <= _DENSE
+    return model.snapshot() if small else model
 
 
 def answer_likelihood(model: Any, judge: Any = None) -> Symmetric:
-    """Likelihood of a judge's answers; None is one with the median noise and steps."""
-    check_model(model)
+    """Likelihood of the answers of a judge; one who is not known has the median noise."""
+    if isinstance(model, Snapshot):
+        return model.likelihood(judge)
     noise, steps, judges = model.noise_, model.steps_, model.judges_
-    if judges is None and judge is not None:
-        raise ValueError(f"judge is {judge!r}, but the model was fitted without judges.")
-    if judges is not None and judge is None:
-        noise, steps = np.median(noise), np.median(steps, axis=0)
-    elif judges is not None:
-        known = judges.tolist()
-        if judge not in known:
-            raise ValueError(f"there is no judge {judge!r}; the model was fitted to {known}.")
+    known = [] if judges is None else judges.tolist()
+    if judge in known:
         noise, steps = noise[known.index(judge)], steps[known.index(judge)]
+    elif known:
+        noise, steps = np.median(noise), np.median(steps, axis=0)
     gaps = np.diff(steps, prepend=0.0)
     return Symmetric.of(gaps, ties=model.ties, sigma=float(noise), link=model.link)
 
 
-def moments(model: Any, pairs: Any) -> tuple[np.ndarray, ...]:
-    """Means of both items of pairs, and mean and variance of their difference."""
-    check_model(model)
-    pairs = np.asarray(pairs)
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"pairs has shape {pairs.shape}; wanted (m, 2), two items a row.")
-    out = np.empty((4, len(pairs)))
-    for batch in _slices(len(pairs), _PAIRS):
-        which, place = np.unique(pairs[batch], return_inverse=True)
-        i, j = place.reshape(-1, 2).T
-        mean, cov = model.posterior(which)
-        variance = difference_variance(cov, i, j)
-        out[:, batch] = mean[i], mean[j], mean[i] - mean[j], variance
-    return tuple(out)
+def points_of(model: Any, items: np.ndarray) -> PointPosteriors:
+    """Posteriors of the utilities of items at each ratio; of other models there is one."""
+    if isinstance(model, Snapshot):
+        return model.points(items)
+    mean, cov = model.posterior(items)
+    return PointPosteriors(np.ones(1), np.ones(1), mean[None], cov[None])
+
+
+def seen_by(points: PointPosteriors, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of what answers to pairs see at each ratio, both (G, m)."""
+    i, j = place.T
+    gap = points.mean[:, i] - points.mean[:, j]
+    variance = difference_variance(points.cov, i, j)
+    return points.slope[:, None] * gap, points.slope[:, None] ** 2 * variance
 
 
 def difference_variance(cov: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Variance of the difference of i and j, which rounding must not make negative."""
-    own = np.diagonal(cov)
-    return np.maximum(own[i] + own[j] - cov[i, j] - cov[j, i], 0.0)
+    own = np.diagonal(cov, axis1=-2, axis2=-1)
+    both = cov[..., i, j] + cov[..., j, i]
+    return np.maximum(own[..., i] + own[..., j] - both, 0.0)
 
 
-# ---------------------------------------------------------------- functions of the moments
+def _by_batches(model: Any, pairs: Any, value: Callable[..., np.ndarray]) -> np.ndarray:
+    """``value(points, place)`` of many pairs, with the covariances of some at once."""
+    pairs = _checked(numbers_of(model, pairs))
+    out = np.empty(len(pairs))
+    for batch in _slices(len(pairs), _PAIRS):
+        which, place = np.unique(pairs[batch], return_inverse=True)
+        out[batch] = value(points_of(model, which), place.reshape(-1, 2))
+    return out
+
+
+def numbers_of(model: Any, items: Any) -> Any:
+    """Numbers of items that are given by name, if the model has names."""
+    return model.item_numbers(items) if hasattr(model, "item_numbers") else items
+
+
+def _checked(pairs: Any) -> np.ndarray:
+    pairs = np.asarray(pairs)
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ValueError(f"pairs has shape {pairs.shape}; wanted (m, 2), two items a row.")
+    return pairs
+
+
+# ---------------------------------------------------------------- values over all ratios
+
+
+OfAnswer = Callable[[Symmetric, np.ndarray, np.ndarray], np.ndarray]  # moments of one ratio
+
+
+def information_of(
+    gain: OfAnswer, likelihood: Symmetric, points: PointPosteriors, place: np.ndarray
+) -> np.ndarray:
+    """Bits about the utilities and the ratio together."""
+    mean, variance = seen_by(points, place)
+    within = _averaged(lambda *known: gain(likelihood, *known), points.weights, mean, variance)
+    proba = _answer_probas(likelihood, mean, variance)
+    each = points.weights @ _bits(proba)
+    return within + np.maximum(_bits(np.tensordot(points.weights, proba, 1)) - each, 0.0)
+
+
+def best_of_two(points: PointPosteriors, place: np.ndarray) -> np.ndarray:
+    """Expected utility of the better item of each pair."""
+    i, j = place.T
+    variance = difference_variance(points.cov, i, j)
+    each = (points.mean[:, i], points.mean[:, j], variance)
+    return _averaged(expected_max, points.weights, *each)
+
+
+def answer_uncertainty(
+    likelihood: Symmetric, points: PointPosteriors, place: np.ndarray
+) -> np.ndarray:
+    """See `uncertainty`."""
+    mean, variance = seen_by(points, place)
+    total = variance + likelihood.noise**2
+    p = points.weights @ ndtr(mean / np.sqrt(total))
+    return 4.0 * p * (1.0 - p) * (points.weights @ (variance / total))
+
+
+def order_of(
+    fisher: OfAnswer,
+    likelihood: Symmetric,
+    points: PointPosteriors,
+    place: np.ndarray,
+    among: Any = slice(None),
+) -> np.ndarray:
+    """Bits about the order of all pairs of ``among``, through the utilities and the ratio."""
+
+    def laplacian(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        across = cov[among]
+        L = _laplacian(mean[among], across[:, among])
+        return difference_variance(across.T @ L @ across, *place.T)
+
+    mean, cov = points.mean[:, among], points.cov[:, among][:, :, among]
+    order = np.argsort(-(points.weights @ mean), kind="stable")
+    i, j = order[np.column_stack(np.triu_indices(len(order), 1))].T
+    variance = difference_variance(cov, i, j)
+    gap = mean[:, i] - mean[:, j]
+    apart = variance > _SAME * np.diagonal(cov, axis1=1, axis2=2).max()
+    right = np.where(apart, ndtr(gap / np.sqrt(np.where(apart, variance, 1.0))), 0.5)
+    return _with_ratio(fisher, likelihood, points, place, laplacian, right)
+
+
+def top_of(
+    fisher: OfAnswer, likelihood: Symmetric, points: PointPosteriors, place: np.ndarray, k: int
+) -> np.ndarray:
+    """Bits about which items are the k best, through the utilities and the ratio."""
+    n = points.mean.shape[1]
+    first = np.zeros(n, dtype=bool)
+    first[np.argsort(-(points.weights @ points.mean), kind="stable")[:k]] = True
+    right = np.empty((len(points.weights), n))
+
+    def diagonal(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:
+        z, spread, C = _from_the_border(mean, cov, k)
+        p = ndtr(z)
+        D = np.exp(-(z**2)) / (2.0 * np.pi * spread**2 * p * (1.0 - p))
+        return difference_variance(C.T @ (D[:, None] * C), *place.T)
+
+    for g, (mean, cov) in enumerate(zip(points.mean, points.cov, strict=True)):
+        p = ndtr(_from_the_border(mean, cov, k)[0]) if points.slope[g] else np.full(n, k / n)
+        right[g] = np.where(first, p, 1.0 - p)
+    return _with_ratio(fisher, likelihood, points, place, diagonal, right)
+
+
+def _from_the_border(mean: np.ndarray, cov: np.ndarray, k: int) -> tuple[np.ndarray, ...]:
+    """Distance of each item from the k-th best, in its standard deviation; that; covariance.
+
+    Comparisons leave a shift of all utilities open, so they are taken less their mean.
+    """
+    border = np.mean(np.sort(mean)[::-1][k - 1 : k + 1])
+    C = cov - cov.mean(axis=0)
+    spread = np.sqrt(np.maximum(np.diagonal(C) - C.mean(axis=1), np.finfo(float).tiny))
+    return np.clip((mean - border) / spread, -_FAR, _FAR), spread, C
+
+
+def _with_ratio(
+    fisher: OfAnswer,
+    likelihood: Symmetric,
+    points: PointPosteriors,
+    place: np.ndarray,
+    form: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    right: np.ndarray,
+) -> np.ndarray:
+    """Bits about events, of which ``right`` has the probabilities at each ratio, (G, B).
+
+    ``form(mean, cov)`` is the sum over events of the squared move of their z, times W, that an
+    answer of unit slope makes.
+    """
+    mean, variance = seen_by(points, place)
+    value, w = np.zeros(len(place)), points.weights
+    for g in np.flatnonzero((w > _LIGHT) & (points.slope > 0.0)):
+        informative = fisher(likelihood, mean[g], variance[g])
+        squared = points.slope[g] ** 2 * form(points.mean[g], points.cov[g])
+        value += w[g] * informative * squared
+    if len(w) > 1:
+        p = w @ right
+        heavy = np.where(w >= _UNLIKELY, w, 0.0)
+        moved = heavy[:, None] * (right - p) / np.sqrt(np.maximum(p * (1.0 - p), _SURE))
+        proba = _answer_probas(likelihood, mean, variance)
+        mixed = np.tensordot(w, proba, 1)
+        apart = proba - mixed  # (G, m, K)
+        squared = np.einsum("gmk,gh,hmk->mk", apart, moved @ moved.T, apart, optimize=True)
+        value += np.sum(squared / np.maximum(mixed, _RARE), axis=1)
+    return value / (2.0 * np.log(2.0))
+
+
+def _averaged(value: Callable[..., np.ndarray], w: np.ndarray, *each: np.ndarray) -> np.ndarray:
+    """Average over ratios of a value of the moments at each."""
+    rows = zip(*each, strict=True)
+    return np.sum([weight * value(*row) for weight, row in zip(w, rows, strict=True)], axis=0)
+
+
+def _answer_probas(likelihood: Symmetric, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """Probability of each answer to each pair at each ratio, (G, m, K)."""
+    proba = _mean_answer_proba(likelihood, mean.ravel(), variance.ravel())
+    return proba.reshape(*mean.shape, -1)
+
+
+# ---------------------------------------------------------------- values at one ratio
 
 
 def exact_gain(likelihood: Symmetric, mean: np.ndarray, variance: np.ndarray) -> np.ndarray:
@@ -301,24 +475,6 @@ def expected_max(left: np.ndarray, right: np.ndarray, variance: np.ndarray) -> n
     z = np.clip((left - right) / s, -40.0, 40.0)  # beyond, ndtr is 0 or 1 in all digits
     density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
     return left * ndtr(z) + right * ndtr(-z) + s * density
-
-
-def answer_uncertainty(
-    likelihood: Symmetric, mean: np.ndarray, variance: np.ndarray
-) -> np.ndarray:
-    """See `uncertainty`."""
-    total = variance + likelihood.noise**2
-    p = ndtr(mean / np.sqrt(total))
-    return 4.0 * p * (1.0 - p) * variance / total
-
-
-def laplacian_form(
-    mean: np.ndarray, cov: np.ndarray, place: np.ndarray, among: Any = slice(None)
-) -> np.ndarray:
-    """``a' cov L cov a`` for each pair a of ``place``; L has the pairs of ``among`` alone."""
-    across = cov[among]
-    product = across.T @ _laplacian(mean[among], across[:, among]) @ across
-    return difference_variance(product, *place.T)
 
 
 def _laplacian(mean: np.ndarray, cov: np.ndarray) -> np.ndarray:

@@ -24,22 +24,31 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
+from ..estimators.snapshot import PointPosteriors
 from ..gp.likelihoods import Symmetric
 from .gains import (
+    OfAnswer,
     answer_likelihood,
     answer_uncertainty,
-    difference_variance,
+    believed,
+    best_of_two,
     exact_gain,
     expected_max,
     fisher_information,
-    laplacian_form,
+    information_of,
+    numbers_of,
+    order_of,
+    points_of,
     rough_fisher_information,
     rough_gain,
+    seen_by,
+    top_of,
 )
-from .stopping import draws
+from .stopping import check_k, draws
 
-__all__ = ["next_pair"]
+__all__ = ["next_pair", "preselected"]
 
 _ITEMS = 400  # whose joint covariance is computed: 80,000 pairs
 _PAIRS = 1000  # with an exact value
@@ -53,16 +62,19 @@ def next_pair(
     random_state: Any = None,
     *,
     judge: Any = None,
+    k: int = 1,
+    exclude: Any = None,
 ) -> np.ndarray:
     """Choose the pair, or the pairs, of items to compare next.
 
     Parameters
     ----------
-    model : PreferenceGP
-        Fitted.
-    strategy : {"order", "information", "best", "thompson", "uncertainty"}, default="order"
-        "order" asks where the answer tells most about which is the better of any two items,
-        see `order_gain`. "information" asks where it tells most about all utilities, even
+    model : PreferenceGP or Snapshot
+        Fitted. A snapshot saves computing it anew for every question.
+    strategy : {"order", "top", "information", "best", "thompson", "uncertainty"}
+        "order", the default, asks where the answer tells most about which is the better of any
+        two items, see `order_gain`. "top" asks where it tells most about which items are the
+        `k` best. "information" asks where it tells most about all utilities, even
         where these do not change the order, see `information_gain`. "best" looks for the best
         item, see `expected_best`. "thompson" does too: it compares the best item of one draw
         of the utilities with the best of another. "uncertainty" asks where the answer is most
@@ -75,12 +87,17 @@ def next_pair(
         For the draws of "thompson", and to draw 400 items out of more. None is different
         every time.
     judge : label, default=None
-        Who is asked, if the model has several; None is one with the median noise.
+        Who is asked; None, or one whom the model does not know, has the median noise.
+    k : int, default=1
+        How many of the best matter, for "top".
+    exclude : array-like of int, shape (m, 2), default=None
+        Pairs that must not be asked, such as those that the judge has answered, either way
+        round.
 
     Returns
     -------
-    pairs : ndarray of int, shape (batch, 2)
-        Best first; as `PreferenceGP.update` takes them.
+    pairs : ndarray of shape (batch, 2)
+        Best first, by name if the items have names; as `PreferenceGP.update` takes them.
 
     Examples
     --------
@@ -93,18 +110,24 @@ def next_pair(
     >>> next_pair(model, candidates=[[0, 2], [2, 4]])
     array([[2, 4]])
     """
+    model = believed(model)
     likelihood = answer_likelihood(model, judge)
     if strategy not in _CRITERIA:
         raise ValueError(f"strategy is {strategy!r}; it must be one of {list(_CRITERIA)}.")
     if not (isinstance(batch, int | np.integer) and batch >= 1):
         raise ValueError(f"batch is {batch!r}; it must be a whole number, 1 or more.")
+    check_k(k, len(model.utility()[0]))
     rng = np.random.default_rng(random_state)
     criterion = _CRITERIA[strategy]
+    candidates, exclude = (
+        None if items is None else numbers_of(model, items) for items in (candidates, exclude)
+    )
     pool = _pool(model, likelihood, candidates, criterion, batch, rng)
+    pool = replace(pool, k=k, place=_without(pool, exclude))
     if batch > len(pool.place):
         raise ValueError(
             f"batch is {batch}, but there are {len(pool.place)} different pairs to choose "
-            "from; ask for fewer, or allow more candidates."
+            "from; ask for fewer, allow more candidates, or exclude fewer pairs."
         )
     most = max(_PAIRS, 20 * batch)
     if criterion.rough is not None and len(pool.place) > most:
@@ -119,7 +142,8 @@ def next_pair(
         value = criterion.value(pool, rng)
         value[taken] = -np.inf
         taken.append(int(np.argmax(value)))
-    return pool.items[pool.place[taken]]
+    chosen, names = pool.items[pool.place[taken]], getattr(model, "item_names_", None)
+    return chosen if names is None else names[chosen]
 
 
 # ---------------------------------------------------------------- values of the pairs of a pool
@@ -127,61 +151,60 @@ def next_pair(
 
 @dataclass(frozen=True)
 class _Pool:
-    """Items, the joint posterior of their utilities, and pairs of them."""
+    """Items, the joint posteriors of their utilities, and pairs of them."""
 
     items: np.ndarray  # (q,), numbers
-    mean: np.ndarray  # (q,)
-    cov: np.ndarray  # (q, q)
-    place: np.ndarray  # (m, 2), into the above
+    points: PointPosteriors  # of the items
+    place: np.ndarray  # (m, 2), into the items
     likelihood: Symmetric
-
-    def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of the difference of each pair."""
-        i, j = self.place.T
-        return self.mean[i] - self.mean[j], difference_variance(self.cov, i, j)
+    k: int = 1  # how many of the best matter to "top"
 
     def after_asking(self, pair: int) -> _Pool:
-        """The pool with the covariance that is expected after the answer to a pair."""
-        i, j = self.place[pair]
-        mean, variance = (x[pair] for x in self.moments())
-        if variance == 0.0:
-            return self
-        K = self.likelihood.n_levels
-        one = np.ones(K)
-        jet = self.likelihood.log_expected(np.arange(K), mean * one, variance * one)
-        left = np.exp(jet.value) @ jet.shrink  # share of the variance that stays
-        c = self.cov[:, i] - self.cov[:, j]
-        return replace(self, cov=self.cov - np.outer(c, c * (1.0 - left) / variance))
+        """The pool with the covariances that are expected after the answer to a pair."""
+        (i, j), points = self.place[pair], self.points
+        mean, variance = (x[:, 0] for x in seen_by(points, self.place[pair : pair + 1]))
+        G, K = len(mean), self.likelihood.n_levels
+        levels = np.tile(np.arange(K), G)
+        jet = self.likelihood.log_expected(levels, np.repeat(mean, K), np.repeat(variance, K))
+        # Share of the variance that stays.
+        left = np.sum((np.exp(jet.value) * jet.shrink).reshape(G, K), axis=1)
+        c = points.slope[:, None] * (points.cov[:, :, i] - points.cov[:, :, j])
+        known = np.divide(1.0 - left, variance, out=np.zeros(G), where=variance > 0.0)
+        told = points.cov - (known[:, None] * c)[:, :, None] * c[:, None, :]
+        return replace(self, points=points._replace(cov=told))
 
 
 Value = Callable[[_Pool, np.random.Generator], np.ndarray]
-OfAnswer = Callable[[Symmetric, np.ndarray, np.ndarray], np.ndarray]
 
 
-def _of_answer(value: OfAnswer) -> Value:
-    """A value that depends on the answer alone: on the likelihood, mean and variance."""
-    return lambda pool, rng: value(pool.likelihood, *pool.moments())
+def _information(gain: OfAnswer) -> Value:
+    """Bits about the utilities."""
+    return lambda pool, rng: information_of(gain, pool.likelihood, pool.points, pool.place)
 
 
-def _of_order(fisher: OfAnswer) -> Value:
+def _order(fisher: OfAnswer) -> Value:
     """Bits about the order of all items of the pool."""
+    return lambda pool, rng: order_of(fisher, pool.likelihood, pool.points, pool.place)
 
-    def value(pool: _Pool, rng: np.random.Generator) -> np.ndarray:
-        information = fisher(pool.likelihood, *pool.moments())
-        form = laplacian_form(pool.mean, pool.cov, pool.place)
-        return information * form / (2.0 * np.log(2.0))
 
-    return value
+def _top(fisher: OfAnswer) -> Value:
+    """Bits about which items are the best."""
+    return lambda pool, rng: top_of(
+        fisher, pool.likelihood, pool.points, pool.place, min(pool.k, len(pool.items) - 1)
+    )
+
+
+def _uncertainty(pool: _Pool, rng: np.random.Generator) -> np.ndarray:
+    return answer_uncertainty(pool.likelihood, pool.points, pool.place)
 
 
 def _best(pool: _Pool, rng: np.random.Generator) -> np.ndarray:
-    i, j = pool.place.T
-    return expected_max(pool.mean[i], pool.mean[j], pool.moments()[1])
+    return best_of_two(pool.points, pool.place)
 
 
 def _thompson(pool: _Pool, rng: np.random.Generator) -> np.ndarray:
     """The best item of one draw of the utilities against the best of another."""
-    one, other = draws(pool.mean, pool.cov, 2, rng).T
+    one, other = draws(pool.points, 2, rng).T
     i, j = pool.place.T
     return np.maximum(one[i] + other[j], one[j] + other[i])
 
@@ -198,12 +221,15 @@ class _Criterion:
 
 _CRITERIA = {
     "order": _Criterion(
-        _of_order(fisher_information), _of_order(rough_fisher_information), all_items=True
+        _order(fisher_information), _order(rough_fisher_information), all_items=True
     ),
-    "information": _Criterion(_of_answer(exact_gain), _of_answer(rough_gain)),
+    "top": _Criterion(
+        _top(fisher_information), _top(rough_fisher_information), optimism=2.0, all_items=True
+    ),
+    "information": _Criterion(_information(exact_gain), _information(rough_gain)),
     "best": _Criterion(_best, optimism=1.0),
     "thompson": _Criterion(_thompson, optimism=2.0),
-    "uncertainty": _Criterion(_of_answer(answer_uncertainty)),
+    "uncertainty": _Criterion(_uncertainty),
 }
 
 
@@ -224,17 +250,18 @@ def _pool(
     by_std = np.isinf(criterion.optimism)
     if allowed.ndim == 1:
         score = std if by_std else mean + criterion.optimism * std
-        items = allowed[_preselected(score[allowed], _ITEMS, rng)]
+        items = allowed[preselected(score[allowed], _ITEMS, rng)]
         place = np.column_stack(np.triu_indices(len(items), 1))
     else:
         if len(np.unique(allowed)) > _ITEMS:
             left, right = allowed.T
             apart = std[left] ** 2 + std[right] ** 2  # as if utilities were independent
             if by_std:
-                score = answer_uncertainty(likelihood, mean[left] - mean[right], apart)
+                z = (mean[left] - mean[right]) / np.sqrt(apart)
+                score = ndtr(z) * ndtr(-z) * apart
             else:
                 score = expected_max(mean[left], mean[right], apart)
-            few = _preselected(score, max(_ITEMS // 2, batch), rng)
+            few = preselected(score, max(_ITEMS // 2, batch), rng)
             # Other pairs of the same items cost nothing.
             allowed = allowed[np.isin(allowed, np.unique(allowed[few])).all(axis=1)]
         items, flat = np.unique(allowed, return_inverse=True)
@@ -245,11 +272,25 @@ def _pool(
             others = rng.choice(others, room, replace=False)
         every = np.union1d(items, others)
         items, place = every, np.searchsorted(every, items)[place]
-    mean, cov = model.posterior(items)
-    return _Pool(items, mean, cov, place, likelihood)
+    return _Pool(items, points_of(model, items), place, likelihood)
 
 
-def _preselected(score: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+def _without(pool: _Pool, exclude: Any) -> np.ndarray:
+    """Pairs of the pool, as places, that are not excluded."""
+    if exclude is None or not len(exclude):
+        return pool.place
+    barred = np.asarray(exclude)
+    if barred.ndim != 2 or barred.shape[1] != 2:
+        raise ValueError(f"exclude has shape {barred.shape}; wanted pairs, shape (m, 2).")
+    # A pair as one number, the smaller item first.
+    unit = 1 + max(int(pool.items[-1]), int(barred.max()))
+    asked, never = (
+        np.sort(pairs, axis=1) @ [unit, 1] for pairs in (pool.items[pool.place], barred)
+    )
+    return pool.place[~np.isin(asked, never)]
+
+
+def preselected(score: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """Places of ``count`` entries: half by the largest score, half drawn from the rest."""
     if len(score) <= count:
         return np.arange(len(score))

@@ -285,13 +285,19 @@ class Learner:
     def _inputs(self) -> str:
         """What the kernel takes; `fit` refuses a wrong kernel."""
         try:
-            return "features" if self.kernel is None else translate(self.kernel).inputs
+            return translate(self.kernel).inputs
         except (TypeError, ValueError):
             return "features"
 
     def _warn_of_engine(self, inference: str, tol: float, stacklevel: int = 5) -> None:
         a = self.fit_.best.approximation
-        advice = self._advice("Raise max_iter or tol, or try inference='laplace'.")
+        # Student's noise, which is not log-concave, has no other engine.
+        other = (
+            "link='logit'"
+            if getattr(self, "link", "") == "student"
+            else ("inference='laplace'")
+        )
+        advice = self._advice(f"Raise max_iter or tol, or try {other}.")
         warnings.warn(
             f"{inference} did not converge in {a.n_iter} iterations: residual {a.residual:.1e} "
             f"is above tol={tol:.0e}. The model is usable but its evidence is approximate. "
@@ -410,17 +416,65 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         variance : ndarray of shape (n,)
             Posterior variance.
         """
+        return self._latent(*self._marginals(X))
+
+    def posterior(self, X: Any, joint: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and covariance of the latent function at rows of X, together.
+
+        The noise of a rank, which `LeastSquaresOrdinalGP.predict_latent` adds, is not in it.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, d)
+            Rows to predict.
+        joint : bool, default=True
+            Whether covariances between rows are wanted; if not, only variances are computed.
+
+        Returns
+        -------
+        mean : ndarray of shape (q,)
+            Posterior means, on the scale of ``thresholds_``.
+        covariance : ndarray of shape (q, q) or (q,)
+            Posterior covariances, or variances.
+        """
+        if joint:
+            mean, covariance, _ = self._joint(self._rows(X, together=True))
+        else:
+            mean, covariance = self._marginals(X)
+        return self._latent(mean, np.zeros(len(mean)))[0], covariance
+
+    def level_proba_given(self, X: Any, latent: Any) -> np.ndarray:
+        """Probability of each level at known values of the latent function.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, d)
+            Rows, on which the noise may depend.
+        latent : array-like of shape (q, m)
+            Values of the latent function at each row, on the scale of ``thresholds_``.
+
+        Returns
+        -------
+        proba : ndarray of shape (q, m, K)
+            Columns in the order of ``levels_``.
+        """
         check_is_fitted(self)
-        kernel = self.kernel_
-        X = validate_data(
-            self, X, dtype=np.float64, ensure_all_finite=_finite(kernel.inputs), reset=False
-        )
-        mean, variance = np.empty(len(X)), np.empty(len(X))
-        for batch in gen_batches(len(X), _BATCH):
-            Z = self._scaled(X[batch], kernel.inputs)
-            cross = kernel(Z, self.fit_.problem.support)
-            mean[batch], variance[batch] = self.predictor_.latent(cross, kernel.diag(Z))
-        return self._latent(mean, variance)
+        likelihood = self._likelihood_of(X)
+        latent = np.asarray(latent, dtype=np.float64)
+        if latent.ndim != 2 or len(latent) != len(X):
+            raise ValueError(
+                f"latent has shape {latent.shape}; wanted ({len(X)}, m), some values of the "
+                "latent function for each row of X."
+            )
+        (n, m), K = latent.shape, likelihood.n_levels
+        each = likelihood.only(np.repeat(np.arange(n), m * K))
+        _, variance = self._latent(np.zeros(1), np.zeros(1))  # what is noise in any case
+        levels, f = np.tile(np.arange(K), n * m), np.repeat(latent.ravel(), K)
+        if variance[0] > 0.0:
+            jet = each.log_expected(levels, f, np.full(len(f), variance[0]))
+        else:
+            jet = each.point(levels, f)
+        return np.exp(jet.value).reshape(n, m, K)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores as scikit-learn expects them; see `predict_latent` for the latent function.
@@ -464,26 +518,14 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
             Columns in the order of ``levels_``. The mean over draws tends to
             `predict_level_proba`.
         """
-        check_is_fitted(self)
-        kernel = self.kernel_
-        if kernel.inputs == "gram":
-            raise ValueError(
-                "draws need the prior covariances between the rows of X, which a precomputed "
-                "kernel does not give; use a kernel over features."
-            )
-        X = validate_data(
-            self, X, dtype=np.float64, ensure_all_finite=_finite(kernel.inputs), reset=False
-        )
-        X, place = np.unique(X, axis=0, return_inverse=True)
-        Z = self._scaled(X, kernel.inputs)
-        prior = kernel(Z)
-        mean, covariance = self.predictor_.joint(kernel(Z, self.fit_.problem.support), prior)
+        X, place = np.unique(self._rows(X, together=True), axis=0, return_inverse=True)
+        mean, covariance, prior = self._joint(X)
         seed = 0 if random_state is None else random_state
         rng = np.random.default_rng(check_random_state(seed).randint(2**31))
-        draws = mean + rng.standard_normal((n_samples, len(Z))) @ _root(covariance, prior)
+        draws = mean + rng.standard_normal((n_samples, len(X))) @ _root(covariance, prior)
         latent = self._latent(draws.ravel(), np.zeros(draws.size))
         proba = self._likelihood_of(np.tile(X, (n_samples, 1))).proba(*latent)
-        return proba.reshape(n_samples, len(Z), -1)[:, place.ravel()]
+        return proba.reshape(n_samples, len(X), -1)[:, place.ravel()]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -514,12 +556,9 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         """Fit to a memory-mapped array without reading it whole."""
         raise NotImplementedError
 
-    def _default_kernel(self, d: int) -> Kernel:
-        raise NotImplementedError
-
     def _start_kernel(self, d: int) -> Kernel:
         """The kernel of rows of ``d`` features where learning starts."""
-        kernel = self._default_kernel(d) if self.kernel is None else translate(self.kernel, d)
+        kernel = translate(self.kernel, d)
         kernel.check(d)
         return kernel
 
@@ -541,6 +580,36 @@ class GaussianProcessClassifier(Learner, OrdinalClassifier):
         with np.errstate(divide="ignore"):  # a feature without relevance: infinite length
             self.length_scale_ = self._scaling.spread / np.sqrt(self.relevance_)
         self.n_iter_ = fit.n_evaluations
+
+    def _rows(self, X: Any, together: bool = False) -> np.ndarray:
+        """Checked rows to predict; ``together``, if covariances between them are wanted."""
+        check_is_fitted(self)
+        inputs = self.kernel_.inputs
+        if together and inputs == "gram":
+            raise ValueError(
+                "the joint posterior needs the prior covariances between the rows of X, which "
+                "a precomputed kernel does not give; use a kernel over features."
+            )
+        return validate_data(
+            self, X, dtype=np.float64, ensure_all_finite=_finite(inputs), reset=False
+        )
+
+    def _marginals(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance of the predictor at each row."""
+        X, kernel = self._rows(X), self.kernel_
+        mean, variance = np.empty(len(X)), np.empty(len(X))
+        for batch in gen_batches(len(X), _BATCH):
+            Z = self._scaled(X[batch], kernel.inputs)
+            cross = kernel(Z, self.fit_.problem.support)
+            mean[batch], variance[batch] = self.predictor_.latent(cross, kernel.diag(Z))
+        return mean, variance
+
+    def _joint(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean and covariance of the predictor at checked rows, and their prior covariance."""
+        Z = self._scaled(X, self.kernel_.inputs)
+        prior = self.kernel_(Z)
+        cross = self.kernel_(Z, self.fit_.problem.support)
+        return *self.predictor_.joint(cross, prior), prior
 
     def _latent(self, mean: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Moments of the predictor as moments on the scale of the thresholds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -50,7 +51,10 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
             Predicted labels.
         """
         rule = getattr(self, "kappa_rule_", None)
-        ranks = decided(self.predict_level_proba(X), self.decision, rule)
+        proba = self.predict_level_proba(X)
+        self._check_decision()  # it may have been set after the fit
+        self._check_costs(self._order)
+        ranks = decided(proba, self.decision, rule)
         return self._order.decode(ranks)
 
     @available_if(lambda self: self._has_proba())
@@ -118,9 +122,19 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
         except (TypeError, ValueError):
             cost = np.empty(0)
         if cost.ndim != 2 or cost.shape[0] != cost.shape[1] or not np.all(np.isfinite(cost)):
+            shown = reprlib.repr(np.asarray(rule, dtype=object).tolist())
             raise ValueError(
-                f"decision={rule!r} is not a matrix of costs; pass finite numbers of shape "
+                f"decision={shown} is not a matrix of costs; pass finite numbers of shape "
                 f"(K, K), rows true and columns predicted levels, or one of {list(_RULES)}."
+            )
+
+    def _check_costs(self, order: _levels.Order) -> None:
+        """Refuse a matrix of costs of another number of levels."""
+        if not isinstance(self.decision, str) and len(self.decision) != order.n_levels:
+            raise ValueError(
+                f"decision is a matrix of {len(self.decision)} rows, but there are "
+                f"{order.n_levels} levels: {order.levels.tolist()}; give each a row and a "
+                "column."
             )
 
     def _learn_decision(self, proba: Callable[[], np.ndarray]) -> None:
@@ -140,11 +154,7 @@ class OrdinalClassifier(ClassifierMixin, BaseEstimator):
             warnings.warn(_guessed(order.levels.tolist()), UserWarning, stacklevel=4)
         if order.source == "coded" and np.any(order.levels != order.classes):
             warnings.warn(_coded(_levels.as_labels(self.levels)), UserWarning, stacklevel=4)
-        if not isinstance(self.decision, str) and len(self.decision) != order.n_levels:
-            raise ValueError(
-                f"decision is a matrix of {len(self.decision)} rows, but there are "
-                f"{order.n_levels} levels: {order.levels.tolist()}."
-            )
+        self._check_costs(order)
         self._order = order
         self.levels_ = order.levels
         self.classes_ = order.classes

@@ -7,6 +7,7 @@ logging; lines for stderr are written only where no handler of the user's writes
 from __future__ import annotations
 
 import logging
+import reprlib
 import sys
 import threading
 import time
@@ -17,7 +18,9 @@ from numbers import Integral, Real
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from ..levels import as_labels
 
 __all__ = [
     "DistinctRows",
@@ -31,6 +34,7 @@ __all__ = [
     "check_positive",
     "check_weights",
     "check_whole",
+    "checked_data",
     "first_copies",
     "rows_of",
     "take_rows",
@@ -68,8 +72,56 @@ def check_labels(y: Any, n: int) -> np.ndarray:
         raise ValueError("requires y to be passed, but the target y is None.")
     checked = column_or_1d(y, warn=True)
     if len(checked) != n:
-        raise ValueError(f"X and y have inconsistent numbers of samples: [{n}, {len(checked)}]")
+        raise ValueError(
+            f"X and y have inconsistent numbers of samples: [{n}, {len(checked)}]; pass one "
+            "label for each row."
+        )
     return checked
+
+
+def checked_data(
+    estimator: Any,
+    X: Any,
+    y: Any = "no_validation",
+    *,
+    text: str = "encode text as numbers, for instance as columns of 0 and 1 by OneHotEncoder",
+    **how: Any,
+) -> Any:
+    """`validate_data` of scikit-learn; what cannot be used is named, with what to do."""
+    try:
+        return validate_data(estimator, X, y, **how)
+    except ValueError as error:
+        found = str(error).partition("\n")[0]
+        if found.startswith("could not convert string"):
+            advice = text
+        elif found.startswith("Input X contains NaN"):
+            advice = "fill missing values, for instance by SimpleImputer, or drop those rows"
+        elif found.startswith("Input X contains infinity"):
+            advice = "give finite numbers"
+        else:
+            if "contains NaN" in found:
+                as_labels(y)  # says which label
+            raise
+        where = _unusable(X, missing=how.get("ensure_all_finite") == "allow-nan")
+        raise ValueError(f"{found.rstrip('.')}{where}; {advice}.") from None
+
+
+def _unusable(X: Any, *, missing: bool) -> str:
+    """Where the first cell is that is no finite number, in words; nothing for sparse rows."""
+    if hasattr(X, "toarray"):
+        return ""
+    names = getattr(X, "columns", None)
+    for j, cells in enumerate(np.asarray(X, dtype=object).T):
+        for i, cell in enumerate(cells):
+            try:
+                value = np.nan if cell is None else float(cell)
+                usable = np.isfinite(value) or (missing and np.isnan(value))
+            except (TypeError, ValueError):
+                usable = False
+            if not usable:
+                column = j if names is None else str(names[j])
+                return f", in column {column!r} at position {i}"
+    return ""
 
 
 def check_weights(weights: Any, n: int) -> np.ndarray:
@@ -80,7 +132,7 @@ def check_weights(weights: Any, n: int) -> np.ndarray:
         checked = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
-            f"sample_weight is {weights!r}; pass one number for each row."
+            f"sample_weight is {reprlib.repr(weights)}; pass one number for each row."
         ) from None
     if checked.shape != (n,):
         raise ValueError(
@@ -92,7 +144,10 @@ def check_weights(weights: Any, n: int) -> np.ndarray:
             "sample_weight holds negative, infinite or missing values; use 0 to drop a row."
         )
     if not np.any(checked > 0):
-        raise ValueError("all sample weights are zero: there is nothing to learn from.")
+        raise ValueError(
+            "all sample weights are zero, so there is nothing to learn from; give some rows a "
+            "weight above zero."
+        )
     return checked
 
 

@@ -24,9 +24,7 @@ from ..gp.optimise import Fit
 from ..gp.posterior.choose import labels_effort
 from ..gp.predict import InducingLabelPredictor, LabelPredictor, choice_probabilities
 from ..gp.stream import Belief, Settled, settle_seen
-from ..kernels.base import Kernel
 from ..kernels.foreign import translate
-from ..kernels.stationary import Gaussian
 from .base_gp import (
     POINTS,
     SEARCHED,
@@ -78,7 +76,9 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
     ----------
     kernel : kernel, str or None, default=None
         From `ordinality.kernels`, or a scikit-learn kernel; its values are where learning
-        starts. None is ``Gaussian(sqrt(d))``; "precomputed" takes kernel matrices as X.
+        starts. None is `kernels.LinearGaussian` with a scale for each feature: a linear
+        function plus a smooth one. "gaussian" is the paper's ``Gaussian(sqrt(d))``;
+        "precomputed" takes kernel matrices as X.
     inducing : "auto", int, array-like of shape (M, d) or None, default="auto"
         Inducing points: rows are seen through the utilities at M points, which costs M^2 for
         each preference, instead of the cube of the rows. A number chooses as many among the
@@ -303,6 +303,40 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
             proba[batch] = found.reshape(mean.shape)
         return proba
 
+    def posterior(self, X: Any, joint: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and covariance of the utilities of the labels at rows of X, together.
+
+        Parameters
+        ----------
+        X : array-like of shape (q, d)
+            Inputs.
+        joint : bool, default=True
+            Whether covariances between rows are wanted; if not, only those between the labels
+            of each row are computed.
+
+        Returns
+        -------
+        mean : ndarray of shape (q, L)
+            Posterior means, columns in the order of ``classes_``; see `scores`.
+        covariance : ndarray of shape (q, L, q, L) or (q, L, L)
+            Posterior covariances. Their parts common to all labels are those of the prior.
+        """
+        check_is_fitted(self)
+        X, L = self._validated(X), len(self.classes_)
+        if joint:
+            if self.kernel_.inputs == "gram":
+                raise ValueError(
+                    "the joint posterior needs the prior covariances between the rows of X, "
+                    "which a precomputed kernel does not give; use a kernel over features."
+                )
+            Z, cross = self._cross(X)
+            prior = self.kernel_(Z)[:, None, :, None] * np.eye(L)[:, None, :]
+            return self.predictor_.mean(cross), prior - self.predictor_.explained_jointly(cross)
+        mean, covariance = np.empty((len(X), L)), np.empty((len(X), L, L))
+        for batch in gen_batches(len(X), _BATCH):
+            mean[batch], covariance[batch] = self._of_rows(X[batch])
+        return mean, covariance
+
     def predict_top_proba(self, X: Any) -> np.ndarray:
         """Probability that each label is preferred to all others.
 
@@ -324,11 +358,7 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         X, L = self._validated(X), len(self.classes_)
         proba = np.empty((len(X), L))
         for batch in gen_batches(len(X), _BATCH):
-            Z, cross = self._cross(X[batch])
-            prior = self.kernel_.diag(Z)[:, None, None] * np.eye(L)
-            covariance = prior - self.predictor_.explained(cross)
-            mean = self.predictor_.mean(cross)
-            proba[batch] = choice_probabilities(mean, covariance, self.fit_.likelihood)
+            proba[batch] = choice_probabilities(*self._of_rows(X[batch]), self.fit_.likelihood)
         return proba
 
     def log_evidence(
@@ -378,9 +408,7 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
     def _objective(self, X: np.ndarray, edges: Edges, weights: np.ndarray) -> LabelObjective:
         """Edges, and the model where learning starts; rows without edges are left out."""
         n, d = X.shape
-        kernel: Kernel = (
-            Gaussian(np.sqrt(d)) if self.kernel is None else translate(self.kernel, d)
-        )
+        kernel = translate(self.kernel, d)
         gram = kernel.inputs == "gram"
         if gram:
             kernel = kernel.prepared(X)  # refuses what is not square before rows are dropped
@@ -473,3 +501,9 @@ class LabelRankingGP(LabelRanker, Learner, BaseEstimator):
         """Kernel inputs, and their prior covariances with what was learnt from."""
         Z = X[:, self._kept] if self.kernel_.inputs == "gram" else self._scaling(X)
         return Z, self.kernel_(Z, self.fit_.problem.support)
+
+    def _of_rows(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean (q, L) and covariance (q, L, L) of the labels at each of some checked rows."""
+        Z, cross = self._cross(X)
+        prior = self.kernel_.diag(Z)[:, None, None] * np.eye(len(self.classes_))
+        return self.predictor_.mean(cross), prior - self.predictor_.explained(cross)

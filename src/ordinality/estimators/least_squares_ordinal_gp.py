@@ -205,8 +205,8 @@ class LeastSquaresOrdinalGP(GaussianProcessClassifier):
         check_whole(self, n_restarts=0, max_evaluations=1)
         self._check_decision()
 
-    def _default_kernel(self, d: int) -> Kernel:
-        return 1.0 * Gaussian(np.sqrt(d))
+    def _start_kernel(self, d: int) -> Kernel:
+        return 1.0 * Gaussian(np.sqrt(d)) if self.kernel is None else super()._start_kernel(d)
 
     def _objective(
         self, Z: np.ndarray, ranks: np.ndarray, weights: np.ndarray, kernel: Kernel

@@ -20,7 +20,6 @@ from ..gp.posterior.inducing import Basis, greedy_points
 from ..gp.posterior.observations import Predictor
 from ..gp.stream import Belief, Stream, extended, fold
 from ..kernels.base import Kernel
-from ..kernels.stationary import Gaussian
 from .base_gp import (
     MUCH,
     POINTS,
@@ -48,7 +47,13 @@ __all__ = ["OrdinalGP"]
 # new: noise of a quarter of the spread of the latent function.
 _NEW = 0.05
 # Noise where learning starts: distribution functions as near to each other as they get, about.
-_NOISE = {"probit": 1.0, "logit": 0.58}
+_NOISE = {
+    "logit": 0.58,
+    "probit": 1.0,
+    "cloglog": 0.86,
+    "loglog": 0.86,
+    "student": 0.84,
+}
 
 
 class OrdinalGP(GaussianProcessClassifier):
@@ -62,8 +67,9 @@ class OrdinalGP(GaussianProcessClassifier):
     ----------
     kernel : kernel, str or None, default=None
         From `ordinality.kernels`, or a scikit-learn kernel; its values are where learning
-        starts. None is ``Gaussian(sqrt(d))``, the papers' kappa = 1/d. ``"ard"``, short for
-        ``Gaussian(np.full(d, np.sqrt(d)))``, learns the relevance of each feature.
+        starts. None is `kernels.LinearGaussian` with a scale for each feature: a linear
+        function plus a smooth one. "gaussian" is the papers' ``Gaussian(sqrt(d))``, one length
+        scale for all features; "ard" has one for each.
     inducing : "auto", int, array-like of shape (M, d) or None, default="auto"
         Inducing points: rows are seen through the values of the latent function at M points,
         which costs n M^2 instead of n^3. A number chooses as many among the rows, an array
@@ -82,12 +88,14 @@ class OrdinalGP(GaussianProcessClassifier):
         What learning maximises: the engine's evidence, the variational bound at its posterior
         (eq. 13 of the paper), or the leave-one-out log score.
     noise : float, default=None
-        Scale of the noise where learning starts. None is 1 for normal noise, and 0.58 for
-        logistic noise, which then has about the same spread.
+        Scale of the noise where learning starts. None is 1 for normal noise, 0.58 for logistic,
+        0.86 for Gumbel and 0.84 for Student noise, which then have about the same spread.
     thresholds : array-like of shape (K - 1,), default=None
         Thresholds where learning starts; None is the papers' -1, -1 + 2/K, ...
-    link : {"probit", "logit"}, default="probit"
-        Normal or logistic noise.
+    link : {"logit", "probit", "cloglog", "loglog", "student"}, default="logit"
+        Logistic or normal noise; Gumbel noise with a long lower tail (complementary log-log),
+        or with a long upper one; or Student noise with four degrees of freedom, for labels of
+        which some are far off (``inference="ep"`` and ``criterion="evidence"`` only).
     scale : {"log-linear", None}, default=None
         None is one noise for all rows. "log-linear" learns how its logarithm depends on each
         feature; whether that predicts better, cross-validation tells and the evidence does
@@ -193,7 +201,7 @@ class OrdinalGP(GaussianProcessClassifier):
         criterion: str = "evidence",
         noise: float | None = None,
         thresholds: Any = None,
-        link: str = "probit",
+        link: str = "logit",
         scale: str | None = None,
         hyperprior: Any = "weak",
         standardize: bool = True,
@@ -438,13 +446,19 @@ class OrdinalGP(GaussianProcessClassifier):
             self,
             inference=tuple(ENGINES),
             criterion=CRITERIA,
-            link=("probit", "logit"),
+            link=tuple(_NOISE),
             scale=("log-linear", None),
             optimizer=("lbfgs", None),
             standardize=(True, False),
             coarse_to_fine=(True, False),
             learn_points=(True, False),
         )
+        if self.link == "student" and (self.inference, self.criterion) != ("ep", "evidence"):
+            raise ValueError(
+                f"link='student' is not log-concave, and inference={self.inference!r} with "
+                f"criterion={self.criterion!r} needs a noise that is; use inference='ep' with "
+                "criterion='evidence', or link='logit'."
+            )
         check_positive(self, "tol", *(() if self.noise is None else ("noise",)))
         check_whole(self, n_restarts=0, max_iter=1, max_evaluations=1)
         self._check_decision()
@@ -460,9 +474,6 @@ class OrdinalGP(GaussianProcessClassifier):
     def total_noise_(self) -> float:
         prior = float(np.mean(self.kernel_.diag(self.fit_.problem.support)))
         return float(np.sqrt(self.noise_**2 + self.unexplained_ * prior))
-
-    def _default_kernel(self, d: int) -> Kernel:
-        return Gaussian(np.sqrt(d))
 
     def _exact(
         self, Z: np.ndarray, ranks: np.ndarray, weights: np.ndarray, kernel: Kernel

@@ -50,6 +50,7 @@ __all__ = [
     "floored",
     "learn_weights",
     "row_groups",
+    "stack_of_fitted",
 ]
 
 # A member may give an observed level the probability zero, as a forest does, and would then be
@@ -345,6 +346,33 @@ class OrdinalStack(MetaEstimatorMixin, OrdinalClassifier):
         return proba
 
 
+def stack_of_fitted(
+    members: Sequence[tuple[str, Any]],
+    weights: np.ndarray,
+    X: Any,
+    y: Any,
+    *,
+    member_log_scores: np.ndarray,
+    log_score: float,
+    **parameters: Any,
+) -> OrdinalStack:
+    """A stack of members that are fitted already, with weights that are known.
+
+    ``X`` and ``y`` are rows as the members take them: for the order of the labels, the number
+    of features and the rule of decision. Nothing is fitted again.
+    """
+    stack = OrdinalStack([(name, clone(one)) for name, one in members], **parameters)
+    stack._check_parameters()
+    X = checked_rows(stack, X, reset=True)
+    stack._learn_levels(y, y)
+    stack.estimators_ = [one for _, one in members]
+    stack.weights_ = np.asarray(weights, dtype=np.float64)
+    stack.member_log_scores_ = np.asarray(member_log_scores, dtype=np.float64)
+    stack.log_score_ = float(log_score)
+    stack._learn_decision(lambda: stack._level_proba(X))
+    return stack
+
+
 class _Rows:
     """The rows of a fit, their folds, and how a member learns from both."""
 
@@ -424,9 +452,9 @@ def cross_fitted(
 
 
 def floored(proba: np.ndarray) -> np.ndarray:
-    """Probabilities raised to a floor, with rows that sum to one."""
+    """Probabilities (..., K) raised to a floor, which sum to one over the last axis."""
     raised = np.maximum(proba, _FLOOR)
-    return raised / raised.sum(axis=1, keepdims=True)
+    return raised / raised.sum(axis=-1, keepdims=True)
 
 
 def row_groups(X: Any) -> np.ndarray:

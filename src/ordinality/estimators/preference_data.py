@@ -2,15 +2,19 @@
 
 `Items` are what is compared, as a kernel takes them. `Answers` are what was said about them,
 each distinct statement once with its weight, so that a fit depends neither on the order of the
-answers nor on which item of a pair was named first.
+answers nor on which item of a pair was named first. `Covariates` are what the presentation of a
+pair adds: the side, or how much longer the left text is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array
@@ -22,7 +26,10 @@ from .fitting import Scaling
 
 __all__ = [
     "Answers",
+    "Covariates",
     "Items",
+    "NamedItems",
+    "all_different",
     "answer_levels",
     "check_item_numbers",
     "check_pairs",
@@ -30,11 +37,98 @@ __all__ = [
     "difference_variances",
     "encode_answers",
     "encode_judges",
-    "judge_number",
+    "named_judges",
     "rating_order",
 ]
 
+_MOST = 1e100  # of a covariate: squares of what is larger, or smaller, are no numbers
 _BLOCK = 200  # pairs whose covariances are computed at once, as the diagonal of a block
+
+
+class NamedItems(NamedTuple):
+    """Names of items, if they have any, and what is left of ``items`` without them."""
+
+    names: np.ndarray | None  # (n,), all different
+    items: Any  # as `Items.of` takes them
+
+    @classmethod
+    def of(cls, items: Any, key: Any, *said: Any) -> NamedItems:
+        """Read the names of ``items``; without items, those that were ``said``.
+
+        ``items`` may be a list of names, or a data frame whose column ``key`` has them.
+        """
+        if key is not None:
+            return cls._of_frame(items, key)
+        if items is None:
+            given = [np.asarray(part).ravel() for part in said if np.size(part)]
+            if not any(part.dtype.kind in "OUS" for part in given):
+                return cls(None, None)
+            names = np.unique(np.concatenate([part.astype(str) for part in given]))
+            return cls(names, len(names))
+        if np.ndim(items) == 1 and not hasattr(items, "columns"):
+            names = np.asarray(items)
+            if names.dtype.kind in "OUS" and len(names):
+                return cls(all_different(names.astype(str), "items"), len(names))
+        return cls(None, items)
+
+    @classmethod
+    def _of_frame(cls, items: Any, key: Any) -> NamedItems:
+        try:
+            frame = nw.from_native(items, eager_only=True)
+        except TypeError:
+            raise TypeError(
+                f"key={key!r} names a column, but items is a {type(items).__name__}; pass a "
+                "pandas or polars data frame as `items`, or leave `key` out."
+            ) from None
+        if key not in frame.columns:
+            raise ValueError(
+                f"items has no column {key!r}; its columns are {', '.join(frame.columns)}."
+            )
+        column = frame[key]
+        if column.is_null().any():
+            raise ValueError(f"column {key!r} of items has an empty cell; name every item.")
+        if column.dtype.is_numeric():
+            raise ValueError(
+                f"column {key!r} of items holds numbers, which cannot be told from row "
+                "numbers; make them text."
+            )
+        names = all_different(column.to_numpy().astype(str), key)
+        rest = frame.drop(key)
+        text = [name for name in rest.columns if not rest[name].dtype.is_numeric()]
+        if text:
+            raise ValueError(
+                f"column {text[0]!r} of items is not of numbers; encode it first, or drop it."
+            )
+        return cls(names, rest.to_numpy() if rest.columns else len(names))
+
+    def numbers(self, values: Any, what: str) -> Any:
+        """Numbers of items that are given by name; of items without names, as they are."""
+        array = np.asarray(values)
+        if self.names is None or not array.size:
+            return values
+        if array.dtype.kind in "iuf":
+            return values  # numbers are row numbers
+        given, place = np.unique(array.astype(str), return_inverse=True)
+        known = {name: i for i, name in enumerate(self.names.tolist())}
+        found = [known.get(name, -1) for name in given.tolist()]
+        if -1 in found:
+            raise ValueError(self._unknown(given[found.index(-1)], what))
+        return np.array(found, dtype=np.intp)[place].reshape(array.shape)
+
+    def _unknown(self, name: Any, what: str) -> str:
+        assert self.names is not None
+        near = get_close_matches(str(name), [str(known) for known in self.names], n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "use the names that `items` has."
+        return f"{what} name {name.item()!r}, which is not one of the items; {hint}"
+
+
+def all_different(names: np.ndarray, what: str) -> np.ndarray:
+    """Names of items, refused where two are equal."""
+    found, count = np.unique(names, return_counts=True)
+    if len(found) < len(names):
+        twice = found[np.argmax(count > 1)].item()
+        raise ValueError(f"{what} names {twice!r} twice; every item needs a name of its own.")
+    return names
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +158,26 @@ class Items:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    def with_more(self, items: Any) -> Items:
+        """These items and others after them, scaled in the same way."""
+        if self.gram:
+            raise ValueError(
+                "the items have covariances of their own, so that none can be added; fit the "
+                "model to the covariances of all items."
+            )
+        more = _read(items, "features")
+        if more.shape[1] != self.X.shape[1]:
+            raise ValueError(
+                f"the new items have {more.shape[1]} features, but the others have "
+                f"{self.X.shape[1]}; pass the same columns in the same order."
+            )
+        X = np.concatenate([self.X, self.scaling(more)])
+        twin = np.arange(len(X))
+        if not self.numbered:
+            _, first, place = np.unique(X, axis=0, return_index=True, return_inverse=True)
+            twin = first[place.ravel()]
+        return replace(self, X=X, twin=twin)
 
     def inputs(self, which: np.ndarray, seen: np.ndarray) -> np.ndarray:
         """Kernel inputs of some items; covariances are those with the items ``seen``."""
@@ -123,6 +237,109 @@ def difference_variances(kernel: Kernel, Z: np.ndarray, place: np.ndarray) -> np
 
 
 @dataclass(frozen=True, eq=False)
+class Covariates:
+    """Differences in presentation, left minus right, in units of their root mean square.
+
+    Not less their mean: a pair shown the other way round has the opposite differences.
+    """
+
+    names: np.ndarray  # (c,)
+    scale: np.ndarray  # (c,), one for a covariate that is always zero
+    is_named: bool  # whether the names came with the values
+
+    @classmethod
+    def of(
+        cls, given: Any, m: int, weight: np.ndarray, standardize: bool, spread: Any = None
+    ) -> Covariates:
+        """Names and scales of the covariates of m answers; None has none."""
+        if given is None:
+            none = cls(np.empty(0, dtype=str), np.empty(0), False)
+            return none._spread(spread)
+        names, Z = _columns(given)
+        own = np.array([f"x{k}" for k in range(Z.shape[1])])
+        own = own if names is None else all_different(names, "covariates")
+        found = cls(own, np.ones(Z.shape[1]), names is not None)
+        found.checked(given, m)
+        if standardize and weight.any():
+            scale = np.sqrt(weight @ Z**2 / weight.sum())
+            found = replace(found, scale=np.where(scale > 1.0 / _MOST, scale, 1.0))
+        return found._spread(spread)
+
+    def _spread(self, spread: Any) -> Covariates:
+        """With standard deviations before any answer, by name, of one unit of some."""
+        scale = self.scale.copy()
+        for name, sd in ({} if spread is None else spread).items():
+            if str(name) not in self.names.tolist():
+                raise ValueError(
+                    f"covariate_spread names {str(name)!r}, which is not among the covariates; "
+                    "pass names of their columns."
+                )
+            if not 1.0 / _MOST < sd < _MOST:
+                raise ValueError(
+                    f"covariate_spread has {sd!r} for {str(name)!r}; wanted a number "
+                    "above zero."
+                )
+            scale[self.names == str(name)] = 1.0 / sd
+        return replace(self, scale=scale)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def checked(self, given: Any, m: int) -> np.ndarray:
+        """Differences of m pairs as they are, shape (m, c); None is no difference in any."""
+        if given is None:
+            return np.zeros((m, len(self)))
+        if not len(self):
+            raise ValueError(
+                "covariates are given, but the model was fitted without any; pass those of "
+                "every answer to fit."
+            )
+        names, Z = _columns(given)
+        if self.is_named and names is not None and not np.array_equal(names, self.names):
+            raise ValueError(
+                f"covariates has the columns {', '.join(names)}, but the model was fitted to "
+                f"{', '.join(self.names)}; pass the same columns in the same order."
+            )
+        if Z.shape != (m, len(self)):
+            raise ValueError(
+                f"covariates has shape {Z.shape}, but there are {m} pairs and "
+                f"{len(self)} covariates; pass a row for each pair, left minus right."
+            )
+        odd = np.argwhere(~(np.abs(Z) < _MOST))
+        if len(odd):
+            row, column = odd[0]
+            raise ValueError(
+                f"covariates has {Z[row, column]} in row {row} of {str(self.names[column])!r}; "
+                "fill it in, or leave that answer out."
+            )
+        return Z
+
+    def scaled(self, given: Any, m: int) -> np.ndarray:
+        """Differences of m pairs in units of their scales; see `checked`."""
+        return self.checked(given, m) / self.scale
+
+
+def _columns(given: Any) -> tuple[np.ndarray | None, np.ndarray]:
+    """Names of columns, if there are any, and the columns as numbers."""
+    own = list(given) if isinstance(given, Mapping) else getattr(given, "columns", None)
+    names = None if own is None else np.array([str(name) for name in own])
+    if isinstance(given, Mapping) and given:
+        given = np.column_stack(list(given.values()))
+    try:
+        Z = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "covariates hold a value that is not a number; encode words as numbers first."
+        ) from None
+    if Z.ndim != 2 or not Z.shape[1]:
+        raise ValueError(
+            f"covariates has shape {Z.shape}; wanted (m, c), a row for each pair and a column "
+            "for each covariate."
+        )
+    return names, Z
+
+
+@dataclass(frozen=True, eq=False)
 class Answers:
     """Distinct statements about items; the second item is -1 where the first was rated."""
 
@@ -130,6 +347,7 @@ class Answers:
     items: np.ndarray  # (m, 2), the smaller number first
     level: np.ndarray  # (m,)
     weight: np.ndarray  # (m,), above zero
+    covariates: np.ndarray  # (m, c), of the smaller number less those of the other
 
     @classmethod
     def of(
@@ -139,18 +357,21 @@ class Answers:
         level: np.ndarray,
         weight: np.ndarray,
         n_levels: int,
+        covariates: np.ndarray | None = None,
     ) -> Answers:
         """Comparisons, given as levels of the first item over the second."""
         swapped = pairs[:, 0] > pairs[:, 1]
         items = np.where(swapped[:, None], pairs[:, ::-1], pairs)
         level = np.where(swapped, n_levels - 1 - level, level)
-        return cls(part, items, level, weight).merged()
+        Z = np.zeros((len(part), 0)) if covariates is None else covariates
+        return cls(part, items, level, weight, np.where(swapped[:, None], -Z, Z)).merged()
 
     @classmethod
-    def ratings(cls, part: int, items: np.ndarray, level: np.ndarray) -> Answers:
-        """Levels given to single items."""
+    def ratings(cls, part: int, items: np.ndarray, level: np.ndarray, c: int = 0) -> Answers:
+        """Levels given to single items, among answers with c covariates."""
         pairs = np.column_stack([items, np.full(len(items), -1)])
-        return cls(np.full(len(items), part), pairs, level, np.ones(len(items))).merged()
+        one, none = np.ones(len(items)), np.zeros((len(items), c))
+        return cls(np.full(len(items), part), pairs, level, one, none).merged()
 
     def merged(self) -> Answers:
         """Each statement once, in a fixed order; those of weight zero are dropped."""
@@ -159,38 +380,53 @@ class Answers:
         said = said[np.argsort(self.weight[said], kind="stable")]
         keys, place = np.unique(self.keys[said], axis=0, return_inverse=True)
         weight = np.bincount(place.ravel(), self.weight[said], len(keys))
-        return Answers(keys[:, 0], keys[:, 1:3], keys[:, 3], weight)
+        # Without statements `bincount` counts in whole numbers.
+        return Answers._of_keys(keys, weight.astype(np.float64))
+
+    @classmethod
+    def _of_keys(cls, keys: np.ndarray, weight: np.ndarray) -> Answers:
+        whole = keys[:, :4].astype(np.intp)
+        Z = keys[:, 4:].astype(np.float64)
+        return cls(whole[:, 0], whole[:, 1:3], whole[:, 3], weight, Z)
 
     @property
     def keys(self) -> np.ndarray:
-        """What was said, a row (part, first item, second item, level) each."""
-        return np.column_stack([self.part, self.items, self.level])
+        """What was said, a row (part, first item, second item, level, covariates) each."""
+        whole = np.column_stack([self.part, self.items, self.level])
+        if not self.covariates.shape[1]:
+            return whole
+        return np.column_stack([whole, self.covariates + 0.0])  # no minus zero
 
     def joined(self, others: Answers) -> Answers:
         """These and others."""
         keys = np.concatenate([self.keys, others.keys])
-        weight = np.concatenate([self.weight, others.weight])
-        return Answers(keys[:, 0], keys[:, 1:3], keys[:, 3], weight).merged()
+        return Answers._of_keys(keys, np.concatenate([self.weight, others.weight])).merged()
 
     def none(self) -> Answers:
         """No statements."""
-        return Answers(self.part[:0], self.items[:0], self.level[:0], self.weight[:0])
+        return Answers._of_keys(self.keys[:0], self.weight[:0])
 
     def judge_weights(self, n_judges: int) -> np.ndarray:
         """Total weight of the comparisons of each judge."""
-        return np.bincount(self.part, self.weight, n_judges)[:n_judges]
+        return np.bincount(self.part, self.weight, n_judges)[:n_judges].astype(np.float64)
 
     def seen(self) -> np.ndarray:
         """Numbers of the items of which anything was said, ascending."""
         return np.unique(self.items[self.items >= 0])
 
     def design(self) -> Combinations:
-        """What each statement sees of the utilities of `seen`."""
-        seen = self.seen()
+        """What each statement sees of the utilities of `seen`, and then of coefficients."""
+        seen, (m, c) = self.seen(), self.covariates.shape
         rated = self.items[:, 1] < 0
-        index = np.searchsorted(seen, np.where(self.items < 0, seen[:1], self.items))
-        value = np.column_stack([np.ones(len(rated)), np.where(rated, 0.0, -1.0)])
-        return Combinations(index, value, len(seen))
+        index = np.searchsorted(seen, np.maximum(self.items, 0))  # -1 has weight 0, anywhere
+        index = np.column_stack([index, np.tile(len(seen) + np.arange(c), (m, 1))])
+        value = np.column_stack([np.ones(m), np.where(rated, 0.0, -1.0), self.covariates])
+        return Combinations(index, value, len(seen) + c)
+
+    def covariate_design(self) -> Combinations:
+        """What each statement sees of the coefficients alone."""
+        m, c = self.covariates.shape
+        return Combinations(np.tile(np.arange(c), (m, 1)), self.covariates, c)
 
     def carried(self, start: np.ndarray, before: Answers) -> np.ndarray:
         """The state of an engine for statements ``before``, for these; zero for new ones.
@@ -227,8 +463,10 @@ def check_item_numbers(values: Any, n: int | None, name: str) -> np.ndarray:
 
 
 def check_pairs(pairs: Any, n: int | None = None) -> np.ndarray:
-    """Pairs of different items, shape (m, 2)."""
+    """Pairs of different items, shape (m, 2); an empty list is no pairs."""
     shape = np.shape(pairs)
+    if shape == (0,):
+        return np.empty((0, 2), dtype=np.intp)
     if len(shape) != 2 or shape[1] != 2:
         raise ValueError(
             f"pairs has shape {shape}; wanted (m, 2), a row for each comparison with the "
@@ -285,32 +523,47 @@ def _unknown_answer(found: Any, levels: np.ndarray) -> str:
     return f"answers hold {found!r}, but with these settings an answer is {listed}; {how}."
 
 
-def encode_judges(judges: Any, m: int, known: np.ndarray | None) -> np.ndarray:
-    """Number of the judge of each of m answers; ``known`` None is one judge without a name."""
-    if (judges is None) != (known is None):
-        raise ValueError(
-            "judges are named in only one of fit and update; name them in both, for every "
-            "answer, or in neither."
-        )
+def named_judges(judges: Any, m: int) -> tuple[np.ndarray | None, bool]:
+    """Names of the judges of m answers, sorted, and whether some answers have none.
+
+    A judge is nobody where the name is None or NaN.
+    """
     if judges is None:
-        return np.zeros(m, dtype=int)
+        return None, m > 0
+    names, nobody = _who(judges)
+    return np.unique(names) if len(names) else None, bool(nobody.any())
+
+
+def _who(judges: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Names of the judges who have one, in order, and which of all are nobody."""
     given = np.asarray(judges)
-    if given.shape != (m,):
+    nobody = np.zeros(given.shape, dtype=bool)
+    if given.dtype.kind in "fO":
+        nobody = np.array([one is None or one != one for one in given.flat], dtype=bool)
+        nobody = nobody.reshape(given.shape)
+    names = given[~nobody]
+    # Without None among them the names have a type of their own again.
+    return np.asarray(names.tolist()) if given.dtype.kind == "O" else names, nobody
+
+
+def encode_judges(judges: Any, m: int, known: np.ndarray | None) -> np.ndarray:
+    """Number of the judge of each of m answers; nobody comes after the ``known``."""
+    number = {} if known is None else {name: k for k, name in enumerate(known.tolist())}
+    place = np.full(m, len(number), dtype=int)
+    if judges is None:
+        return place
+    names, nobody = _who(judges)
+    if nobody.shape != (m,):
         raise ValueError(
-            f"judges has shape {given.shape}, but there are {m} pairs; name one for each."
+            f"judges has shape {nobody.shape}, but there are {m} pairs; name one for each."
         )
-    names, place = np.unique(given, return_inverse=True)
-    return np.array([judge_number(judge, known) for judge in names], dtype=int)[place]
-
-
-def judge_number(judge: Any, known: np.ndarray | None) -> int:
-    """Number of one judge."""
-    names = [] if known is None else known.tolist()
-    judge = judge.item() if hasattr(judge, "item") else judge
-    if judge not in names:
-        who = f"the judges {names}" if names else "answers without judges"
-        raise ValueError(f"there is no judge {judge!r}; the model was fitted to {who}.")
-    return names.index(judge)
+    unlike = [name for name in names.tolist() if name not in number]
+    if unlike:  # all were admitted, as text if some were
+        raise ValueError(
+            f"the judge {unlike[0]!r} is not text, but others are; name judges in one way."
+        )
+    place[~nobody] = [number[name] for name in names.tolist()]
+    return place
 
 
 def check_ratings(ratings: Any) -> tuple[np.ndarray, Any]:
@@ -328,7 +581,7 @@ def check_ratings(ratings: Any) -> tuple[np.ndarray, Any]:
             f"ratings has {np.size(items)} items and {len(labels)} levels; wanted one level "
             "for each of one item or more."
         )
-    return check_item_numbers(items, None, "ratings"), labels
+    return np.asarray(items), labels
 
 
 def rating_order(labels: Any, levels: Any) -> _levels.Order:

@@ -8,28 +8,30 @@ Chu & Ghahramani (2005), "Preference learning with Gaussian processes", ICML.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import logsumexp, ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from ..gp.criteria import ENGINES, ItemObjective, Objective, ObjectiveValue
+from ..gp.criteria import ENGINES, ItemObjective, Objective, ObjectiveValue, noise_variance
 from ..gp.design import Combinations
 from ..gp.factorised import factorised_ep
-from ..gp.likelihoods import LearntLikelihood, Ordinal, Several, Symmetric
+from ..gp.hyperpriors import JUDGE_SPREAD
+from ..gp.likelihoods import Blurred, LearntLikelihood, Ordinal, Several, Symmetric
 from ..gp.optimise import Fit
+from ..gp.posterior.choose import prior_of
 from ..gp.posterior.inducing_items import InducingItems, basis_of, features_of
-from ..gp.predict import ItemPredictor, LatentPredictor, choice_probabilities
+from ..gp.predict import Coefficients, ItemPredictor, LatentPredictor, choice_probabilities
 from ..gp.stream import Settled
 from ..kernels.base import Kernel
 from ..kernels.foreign import translate
 from ..kernels.items import PerItem
-from ..kernels.stationary import Gaussian
 from ..levels import Order
 from .base_gp import (
     POINTS,
@@ -49,7 +51,10 @@ from .fitting import (
 )
 from .preference_data import (
     Answers,
+    Covariates,
     Items,
+    NamedItems,
+    all_different,
     answer_levels,
     check_item_numbers,
     check_pairs,
@@ -57,8 +62,18 @@ from .preference_data import (
     difference_variances,
     encode_answers,
     encode_judges,
-    judge_number,
+    named_judges,
     rating_order,
+)
+from .snapshot import (
+    RATIOS,
+    CovariateIntervals,
+    CovariatePosteriors,
+    Snapshot,
+    Utility,
+    check_ratios,
+    log_prior_of_ratios,
+    varied,
 )
 from .threads import one_pool
 
@@ -80,13 +95,8 @@ _EXACT, _LARGEST = 3000, 20_000
 _LEARNT = 1500
 # Gap of sites and moments at the worst of all answers; the error of the evidence is its square.
 _SETTLED = 1e-3
-
-
-class Utility(NamedTuple):
-    """Posterior mean and standard deviation of the utility of each item."""
-
-    mean: np.ndarray
-    std: np.ndarray
+# As how many judges the prior of their spread counts beside those who are known.
+_SPREAD_COUNTS = 4
 
 
 class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
@@ -95,17 +105,23 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
     Every item has a utility, a smooth function of its features plus an effect of its own. An
     answer to "which of these two?" is an ordinal observation of the difference of two
     utilities, a rating one of a single utility. Kernel, noise, the width of ties and the
-    thresholds of ratings are learnt by maximising the evidence.
+    thresholds of ratings are learnt by maximising the evidence. What the presentation of a
+    pair adds to the difference, such as the side, can be learnt beside (``covariates``).
 
     Parameters
     ----------
-    items : array-like of shape (n, d), int or None, default=None
-        Features of the items, a row each; or how many items there are, if they have none; None
-        is as many as the pairs name.
+    items : array-like of shape (n, d) or (n,), int or None, default=None
+        Features of the items, a row each; or, if they have none, their names, or how many
+        there are. None: as many as the pairs name.
     kernel : kernel, str or None, default=None
         From `ordinality.kernels`, or a scikit-learn kernel; its values are where learning
-        starts. None is ``Gaussian(sqrt(d))``; a vector of length scales learns the relevance
-        of each feature. "precomputed" takes the (n, n) covariances of items as ``items``.
+        starts. None is `kernels.LinearGaussian` with a scale for each feature: a linear
+        function plus a smooth one. "gaussian" is the paper's ``Gaussian(sqrt(d))``, "ard" has
+        a length scale for each feature. "precomputed" takes the (n, n) covariances of items as
+        ``items``.
+    key : str, default=None
+        Column of the data frame ``items`` that has the names of the items; the other columns
+        are features.
     inducing : "auto", int, array-like of shape (M, d) or None, default="auto"
         Inducing points: items are seen through the values of the smooth function at M points,
         each with an independent rest, which costs n M^2 instead of n^3. A number chooses as
@@ -128,7 +144,8 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
     hyperprior : "weak", None or mapping, default="weak"
         Prior of the learnt parameters; see `ordinality.gp.hyperpriors`.
     standardize : bool, default=True
-        Whether features are shifted and scaled to unit spread first.
+        Whether features are shifted and scaled to unit spread first, and covariates scaled to
+        a root mean square of one.
     levels : array-like, default=None
         The labels of ratings in order, lowest first. None: the order they carry; numbers are
         sorted.
@@ -152,6 +169,8 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
+    item_names_ : ndarray of shape (n,) or None
+        Names of the items, if they have any: items are then given by name or by number.
     classes_ : ndarray of shape (K,)
         The answers there are, -1 and +1 by default: columns of ``predict_proba``.
     kernel_ : kernel or None
@@ -159,9 +178,17 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
     item_variance_ : float
         Variance of the items' own effects, on the same scale; 0 without them.
     noise_ : float or ndarray
-        Learnt noise; one for each of ``judges_`` if there are several.
+        Learnt noise; one for each of ``judges_`` if these are named.
     judges_ : ndarray or None
         Names of the judges, sorted; None if they were not named.
+    covariate_names_ : ndarray of shape (c,) or None
+        Names of the covariates, x0, x1 and so on if they had none; None without covariates.
+    covariate_coef_ : ndarray of shape (c,) or None
+        Posterior mean of the coefficient of each covariate, at the learnt noise: what one unit
+        of it adds to a difference of utilities, over the noise of a difference. That is
+        sqrt(2) times ``noise_``, of several judges the geometric mean.
+    covariate_sd_ : ndarray of shape (c,) or None
+        Posterior standard deviations of the coefficients; see also `covariate_intervals`.
     steps_ : ndarray
         Thresholds of answers above zero (for each judge): half the width of a tie, and so on.
     rating_levels_ : ndarray or None
@@ -206,6 +233,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         items: Any = None,
         kernel: Any = None,
         *,
+        key: Any = None,
         inducing: Any = "auto",
         item_effects: bool = True,
         ties: bool = False,
@@ -227,6 +255,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
     ) -> None:
         self.items = items
         self.kernel = kernel
+        self.key = key
         self.inducing = inducing
         self.item_effects = item_effects
         self.ties = ties
@@ -255,22 +284,33 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         ratings: Any = None,
         judges: Any = None,
         sample_weight: Any = None,
+        covariates: Any = None,
+        covariate_spread: Any = None,
     ) -> Self:
         """Learn utilities from comparisons, and from ratings beside them.
 
         Parameters
         ----------
-        pairs : array-like of int, shape (m, 2)
-            Numbers of the two items compared, rows of ``items`` counted from 0.
+        pairs : array-like of shape (m, 2)
+            The two items compared: names, or numbers of rows of ``items``, counted from 0.
+            None at all, with ``items``, is the prior: a model for the first question.
         answers : array-like of shape (m,), default=None
             +1 if the first was preferred, -1 if the second; 0 for a tie; larger numbers for
             stronger answers. None: the first always was.
         ratings : (items, levels), default=None
             Numbers of items that were rated, and the levels they got.
         judges : array-like of shape (m,), default=None
-            Who answered; each judge has a noise of their own.
+            Who answered; each judge has a noise of their own, and all who are None one.
         sample_weight : array-like of shape (m,), default=None
             Weights of the answers: 2 counts as two equal answers, 0 as none.
+        covariates : array-like, data frame or mapping of shape (m, c), default=None
+            What the presentation adds, a row for each answer: first less second item. A column
+            of ones is the bias to the first, such as the left side. Before any answer a
+            coefficient is normal with the standard deviation of the noise of a difference, for
+            a covariate with a root mean square of one. Needs exact inference.
+        covariate_spread : mapping of str to float, default=None
+            Of some covariates by name: the standard deviation before any answer of what one
+            unit adds, in place of that, over the noise of a difference.
 
         Returns
         -------
@@ -278,25 +318,32 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             The fitted model.
         """
         self._check_parameters()
-        pairs = check_pairs(pairs)
         rated, labels = check_ratings(ratings)
-        if not len(pairs) and labels is None:
-            raise ValueError(
-                "there are no pairs and no ratings, so there is nothing to learn from; pass at "
-                "least one comparison or rating."
-            )
+        self.item_names_, items = NamedItems.of(self.items, self.key, pairs, rated)
+        pairs = check_pairs(self._numbers(pairs, "pairs"))
+        rated = check_item_numbers(self._numbers(rated, "ratings"), None, "ratings")
         self.classes_, self.n_features_in_ = answer_levels(self.grades, self.ties), 2
-        self._items = self._read_items(np.append(pairs, rated))
-        self.judges_ = None if judges is None else np.unique(np.asarray(judges))
-        self._answers = self._comparisons(pairs, answers, judges, sample_weight)
+        self._items = self._read_items(items, np.append(pairs, rated))
+        self.judges_, nobody = named_judges(judges, len(pairs))
+        self._has_nobody = nobody or self.judges_ is None
+        weight = check_weights(sample_weight, len(pairs)) if len(pairs) else np.ones(0)
+        self._covariates = Covariates.of(
+            covariates, len(pairs), weight, self.standardize, covariate_spread
+        )
+        self.covariate_names_ = self._covariates.names if len(self._covariates) else None
+        self._answers = self._comparisons(pairs, answers, judges, sample_weight, covariates)
         order = None if labels is None else rating_order(labels, self.levels)
         self.rating_levels_ = None if order is None else order.levels
         if order is not None:
             rated = self._items.twin[check_item_numbers(rated, len(self._items), "ratings")]
-            ratings = Answers.ratings(self._n_judges, rated, order.encode(labels))
+            ratings = self._rating_answers(rated, order.encode(labels))
             self._answers = self._answers.joined(ratings)
         self._judge_weights = self._answers.judge_weights(self._n_judges)
         objective = self._objective(order)
+        if not len(objective.y):  # the prior, at the parameters where learning would start
+            first = objective.evaluate(objective.theta)
+            self._keep(Fit(objective, first, 1, (), True))
+            return self
         points = self._points(objective)
         if points is None:
             self._keep(self._learn_exact(objective))
@@ -308,7 +355,15 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
 
     @atomic
     def update(
-        self, pairs: Any, answers: Any = None, *, judges: Any = None, sample_weight: Any = None
+        self,
+        pairs: Any,
+        answers: Any = None,
+        *,
+        items: Any = None,
+        ratings: Any = None,
+        judges: Any = None,
+        sample_weight: Any = None,
+        covariates: Any = None,
     ) -> Self:
         """Add answers to a fitted model; kernel, noise and thresholds stay as they were learnt.
 
@@ -319,14 +374,22 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        pairs : array-like of int, shape (m, 2)
-            Numbers of the two items compared, as for `fit`.
+        pairs : array-like of shape (m, 2)
+            The two items compared, as for `fit`.
         answers : array-like of shape (m,), default=None
             Answers to the pairs, as for `fit`.
+        items : array-like, default=None
+            Items that are new, of the same form as the parameter ``items``; they are counted on
+            from the last.
+        ratings : (items, levels), default=None
+            Items that were rated and the levels they got, if the model was fitted to ratings.
         judges : array-like of shape (m,), default=None
-            Who answered: judges that the model was fitted to.
+            Who answered. A judge who is new has the median noise and steps until the next
+            `fit`; so have those who are None, if there were none of them.
         sample_weight : array-like of shape (m,), default=None
             Weights of the answers.
+        covariates : array-like, data frame or mapping of shape (m, c), default=None
+            Covariates of the presentation, as for `fit`. None: no difference in any of them.
 
         Returns
         -------
@@ -334,7 +397,12 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             The updated model.
         """
         check_is_fitted(self, "predictor_")
-        new = self._comparisons(pairs, answers, judges, sample_weight)
+        if items is not None:
+            self._admit_items(items)
+        self._admit_judges(*named_judges(judges, len(pairs)))
+        new = self._comparisons(pairs, answers, judges, sample_weight, covariates)
+        if ratings is not None:
+            new = new.joined(self._new_ratings(ratings))
         self._judge_weights = self._judge_weights + new.judge_weights(self._n_judges)
         if isinstance(self.fit_.problem, ItemObjective):
             if len(new.weight):
@@ -348,7 +416,8 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             likelihood = replace(likelihood, kind=now.part)
         objective = replace(old, likelihood=likelihood, **self._observations(now))
         with one_pool(len(objective.y)):
-            found = objective.evaluate(best.theta, now.carried(best.start, self._answers))
+            start = now.carried(best.start, self._answers) if len(best.start) else None
+            found = objective.evaluate(best.theta, start)
         self._answers = now
         self._keep(replace(self.fit_, problem=objective, best=found))
         self._warn_unless_converged()
@@ -394,8 +463,8 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        items : array-like of int, shape (q,), default=None
-            Numbers of the items; None is all of them.
+        items : array-like of shape (q,), default=None
+            Items by name or number; None is all of them.
 
         Returns
         -------
@@ -406,10 +475,111 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "predictor_")
         n = len(self._items)
-        which = np.arange(n) if items is None else check_item_numbers(items, n, "items")
+        which = np.arange(n)
+        if items is not None:
+            which = check_item_numbers(self._numbers(items, "items"), n, "items")
         prior = self._items.covariance(self.fit_.kernel, which)
         view = self._view(which)
         return self.predictor_.mean(view), self.predictor_.covariance(view, prior)
+
+    def snapshot(self, ratios: Any = RATIOS) -> Snapshot:
+        """The posterior with the ratio of signal to noise integrated out, as it is now.
+
+        The fit has one noise, the most probable one. After questions that the model itself has
+        chosen that is too sure. Here kernel, ratios of noises of judges and the steps of
+        answers in units of noise are held, and the posterior is computed for several noises.
+
+        Parameters
+        ----------
+        ratios : array-like of shape (G,) or None, default=(0, 0.25, ..., 5.6)
+            Ratios of signal to noise: the standard deviation of utilities before any answer
+            over the noise of one of them. At 0, answers are coin flips. None: the learnt ratio
+            alone, which is also all that a model with inducing points has.
+
+        Returns
+        -------
+        snapshot : Snapshot
+            Means and covariances of all items for each ratio, and the weight of each.
+
+        Examples
+        --------
+        >>> from ordinality import PreferenceGP
+        >>> model = PreferenceGP(3).fit([[0, 1], [0, 2], [1, 2], [1, 0], [2, 0], [2, 1]])
+        >>> bool(model.snapshot().weights[0] > 0.2)  # a coin: more likely than before
+        True
+        """
+        check_is_fitted(self, "predictor_")
+        every = np.arange(len(self._items))
+        prior = self._items.covariance(self.fit_.kernel, every)
+        signal, typical = float(np.sqrt(np.mean(np.diagonal(prior)))), self._typical_noise
+        learnt_alone = ratios is None or isinstance(self.fit_.problem, ItemObjective)
+        at = np.array([signal / typical]) if learnt_alone else check_ratios(ratios)
+        mean, cov = np.zeros((len(at), len(every))), np.repeat(prior[None], len(at), axis=0)
+        log_weights, model = log_prior_of_ratios(at), self
+        effects: list[Any] = []
+        effect: Coefficients | None
+        for g, ratio in enumerate(at):
+            if ratio == 0.0:
+                log_evidence, effect = self._coin(signal**2)
+            else:
+                if not learnt_alone:
+                    model = model._with_noise(signal / ratio, signal**2)
+                mean[g], cov[g] = model.posterior(every)
+                log_evidence, effect = model.log_evidence_, model._effects
+                if effect is not None:
+                    effect = replace(effect, link=model._view(every) @ effect.link)
+            log_weights[g] += log_evidence
+            effects.append(effect)
+        return Snapshot(
+            at, np.exp(log_weights - logsumexp(log_weights)), at / signal, mean, cov,
+            self.classes_, self.judges_, self._unit_likelihoods(typical), self.item_names_,
+            self._judge_spread, self._covariate_posteriors(effects),
+        )  # fmt: skip
+
+    def covariate_intervals(self, level: float = 0.9) -> CovariateIntervals:
+        """Intervals for the coefficients of covariates, the ratio integrated out.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+            Probability of each interval.
+
+        Returns
+        -------
+        mean : ndarray of shape (c,)
+            Means over all ratios of signal to noise of `snapshot`, in the units of
+            ``covariate_coef_``.
+        lower : ndarray of shape (c,)
+            Lower ends.
+        upper : ndarray of shape (c,)
+            Upper ends.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ordinality import PreferenceGP
+        >>> pairs = [[0, 1], [1, 2], [2, 0], [1, 0], [2, 1], [0, 2]] * 3
+        >>> model = PreferenceGP(3).fit(pairs, covariates=np.ones((18, 1)))  # always the left
+        >>> bool(model.covariate_intervals().lower[0] > 0.0)
+        True
+        """
+        return self.snapshot().covariate_intervals(level)
+
+    def item_numbers(self, items: Any) -> Any:
+        """Numbers of items.
+
+        Parameters
+        ----------
+        items : array-like
+            Names, or numbers, which are returned as they are.
+
+        Returns
+        -------
+        numbers : array-like of int
+            Of the same shape.
+        """
+        check_is_fitted(self, "predictor_")
+        return self._numbers(items, "items")
 
     def rank(self, X: Any = None) -> np.ndarray:
         """Place of each item by mean utility, 1 for the best.
@@ -432,8 +602,8 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        pairs : array-like of int, shape (m, 2)
-            Numbers of the two items of each pair.
+        pairs : array-like of shape (m, 2)
+            The two items of each pair, by name or number.
 
         Returns
         -------
@@ -443,7 +613,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "predictor_")
         if len(self.classes_) > 2:
             return self.classes_[np.argmax(self.predict_proba(pairs), axis=1)]
-        pairs = check_pairs(pairs, len(self._items))
+        pairs = check_pairs(self._numbers(pairs, "pairs"), len(self._items))
         which, place = np.unique(pairs, return_inverse=True)
         mean = np.empty(len(which))
         for batch in gen_batches(len(which), _BATCH):
@@ -451,15 +621,20 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         left, right = mean[place.reshape(pairs.shape)].T  # the larger mean decides
         return np.where(left > right, 1, -1)
 
-    def predict_proba(self, pairs: Any, judge: Any = None) -> np.ndarray:
+    def predict_proba(
+        self, pairs: Any, judge: Any = None, covariates: Any = None
+    ) -> np.ndarray:
         """Probability of each answer to each pair of items.
 
         Parameters
         ----------
-        pairs : array-like of int, shape (m, 2)
-            Numbers of the two items of each pair.
+        pairs : array-like of shape (m, 2)
+            The two items of each pair, by name or number.
         judge : label, default=None
-            Who is asked; None is a judge drawn as often as each answered.
+            Who is asked; None is a judge drawn as often as each answered. The noise of one whom
+            the model does not know is drawn from the spread of those whom it knows.
+        covariates : array-like, data frame or mapping of shape (m, c), default=None
+            Covariates of the presentation, as for `fit`. None: no difference in any of them.
 
         Returns
         -------
@@ -467,9 +642,11 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             Columns in the order of ``classes_``.
         """
         check_is_fitted(self, "predictor_")
-        pairs = check_pairs(pairs, len(self._items))
+        pairs = check_pairs(self._numbers(pairs, "pairs"), len(self._items))
         swapped = pairs[:, 0] > pairs[:, 1]  # one way round, as in learning
         ordered = np.where(swapped[:, None], pairs[:, ::-1], pairs)
+        Z = self._covariates.checked(covariates, len(pairs))
+        Z = np.where(swapped[:, None], -Z, Z)
         mean, variance = np.empty(len(pairs)), np.empty(len(pairs))
         items, kernel = self._items, self.fit_.kernel
         for batch in self._batches(len(pairs), len(np.unique(ordered))):
@@ -478,6 +655,10 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             prior = items.differences(kernel, which, place)
             view = self._view(which)
             mean[batch], variance[batch] = self.predictor_.differences(view, place, prior)
+            if covariates is not None:
+                own, across = self._presented(Z[batch], view, place)
+                mean[batch] += own
+                variance[batch] = np.maximum(variance[batch] + across, 0.0)
         return self._answer_proba(mean, variance, judge, swapped)
 
     def predict_pairs(self, X_left: Any, X_right: Any, judge: Any = None) -> np.ndarray:
@@ -491,7 +672,8 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         X_right : array-like of shape (m, d)
             Features of the second item of each pair.
         judge : label, default=None
-            Who is asked; None is a judge drawn as often as each answered.
+            Who is asked; None is a judge drawn as often as each answered. The noise of one whom
+            the model does not know is drawn from the spread of those whom it knows.
 
         Returns
         -------
@@ -553,8 +735,9 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "predictor_")
         given = check_array(
-            alternatives, ensure_2d=False, dtype=None, input_name="alternatives"
-        )
+            self._numbers(alternatives, "alternatives") if np.ndim(alternatives) == 1
+            else alternatives, ensure_2d=False, dtype=None, input_name="alternatives",
+        )  # fmt: skip
         known = given.ndim == 1
         asked = (
             check_item_numbers(given, len(self._items), "alternatives")
@@ -597,8 +780,8 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        pairs : array-like of int, shape (m, 2)
-            Numbers of the two items of each pair.
+        pairs : array-like of shape (m, 2)
+            The two items of each pair, by name or number.
         answers : array-like of shape (m,), default=None
             The true answers. None: the first always won.
         sample_weight : array-like of shape (m,), default=None
@@ -657,34 +840,108 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         check_positive(self, "noise", "tol")
         check_whole(self, grades=1, n_restarts=0, max_iter=1, max_evaluations=1)
 
-    def _read_items(self, named: np.ndarray) -> Items:
-        inputs = "features" if self.kernel is None else translate(self.kernel).inputs
-        numbered = self.item_effects or np.ndim(self.items) == 0
-        items = Items.of(self.items, named, inputs, self.standardize, numbered)
+    def _read_items(self, given: Any, named: np.ndarray) -> Items:
+        """The items; ``given`` are features or a number, ``named`` the numbers mentioned."""
+        if given is None and not len(named):
+            raise ValueError(
+                "there are no items, no pairs and no ratings, so there is nothing to learn; "
+                "pass `items`, or at least one comparison or rating."
+            )
+        inputs = translate(self.kernel).inputs
+        numbered = self.item_effects or np.ndim(given) == 0
+        items = Items.of(given, named, inputs, self.standardize, numbered)
         if self.kernel is not None and not items.X.shape[1]:
             raise ValueError(
-                f"kernel={self.kernel!r} needs features, but items={self.items!r} has none; "
-                "pass a row of features for each item as `items`, or leave the kernel out."
+                f"kernel={self.kernel!r} needs features, but the items have none; pass a row "
+                "of features for each item as `items`, or leave the kernel out."
             )
         return items
 
+    def _numbers(self, values: Any, what: str) -> Any:
+        """Numbers of items that users give by name or number."""
+        return NamedItems(self.item_names_, None).numbers(values, what)
+
     def _comparisons(
-        self, pairs: Any, answers: Any, judges: Any, sample_weight: Any
+        self, pairs: Any, answers: Any, judges: Any, sample_weight: Any, covariates: Any
     ) -> Answers:
-        pairs = check_pairs(pairs, len(self._items))
+        pairs = check_pairs(self._numbers(pairs, "pairs"), len(self._items))
         m = len(pairs)
         level = encode_answers(answers, m, self.classes_)
         part = encode_judges(judges, m, self.judges_)
         weight = check_weights(sample_weight, m) if m else np.ones(0)
+        Z = self._covariates.scaled(covariates, m)
         twins = self._items.twin[pairs]
-        return Answers.of(part, twins, level, weight, len(self.classes_))
+        return Answers.of(part, twins, level, weight, len(self.classes_), Z)
+
+    def _rating_answers(self, rated: np.ndarray, ranks: np.ndarray) -> Answers:
+        return Answers.ratings(self._n_judges, rated, ranks, len(self._covariates))
+
+    def _new_ratings(self, ratings: Any) -> Answers:
+        """Ratings of a fitted model, of the levels that it knows."""
+        if self.rating_levels_ is None:
+            raise ValueError(
+                "ratings are given, but the model was fitted without any, so that their "
+                "thresholds are not known; pass all ratings to fit."
+            )
+        rated, labels = check_ratings(ratings)
+        rated = check_item_numbers(self._numbers(rated, "ratings"), len(self._items), "ratings")
+        ranks = Order(self.rating_levels_, "stated").encode(labels)
+        return self._rating_answers(self._items.twin[rated], ranks)
+
+    def _admit_items(self, items: Any) -> None:
+        """Add items after the last, with the scaling that was learnt."""
+        names, given = NamedItems.of(items, self.key)
+        if (names is None) != (self.item_names_ is None):
+            raise ValueError(
+                "some items have names and some have none; name all of them, or none."
+            )
+        if names is not None:
+            both = np.concatenate([self.item_names_, names])
+            self.item_names_ = all_different(both, "items")
+        self._items = self._items.with_more(given)
+        if isinstance(self.predictor_, ItemPredictor):
+            self.predictor_ = self.predictor_.with_more(len(self._items))
+
+    def _admit_judges(self, names: np.ndarray | None, nobody: bool) -> None:
+        """Give judges who are not known the median noise and steps of those who are."""
+        known = np.empty(0) if self.judges_ is None else self.judges_
+        new = np.empty(0) if names is None else names[~np.isin(names, known)]
+        extra = int(nobody and not self._has_nobody)
+        if not len(new) + extra:
+            return
+        J, all_judges, fit, answers = len(known), self._n_judges, self.fit_, self._answers
+        typical = self._unit_likelihoods(1.0)[-1]
+        own = _parts(fit.likelihood)
+        # First those with names, then nobody, then ratings.
+        parts = (
+            *own[:J], *(typical,) * len(new), *own[J:all_judges], *(typical,) * extra,
+            *own[all_judges:],
+        )  # fmt: skip
+
+        def moved(part: np.ndarray) -> np.ndarray:
+            return part + len(new) * (part >= J) + extra * (part >= all_judges)
+
+        if len(new):
+            self.judges_ = new if self.judges_ is None else np.concatenate([known, new])
+        self._has_nobody = self._has_nobody or nobody
+        self._answers = replace(answers, part=moved(answers.part))
+        weights = self._judge_weights
+        more = np.zeros(len(new)), weights[J:], np.zeros(extra)
+        self._judge_weights = np.concatenate([weights[:J], *more])
+        one_kind = np.zeros(len(fit.problem.y), dtype=int)
+        kind = moved(getattr(fit.likelihood, "kind", one_kind))
+        problem = replace(fit.problem, likelihood=Several(parts, kind))
+        problem = replace(problem, prior=self._prior(problem))
+        theta = np.concatenate([fit.kernel.theta, problem.likelihood.theta])
+        self.fit_ = replace(fit, problem=problem, best=replace(fit.best, theta=theta))
 
     def _objective(self, order: Order | None) -> Objective:
         """The answers, and kernel and likelihood where learning starts."""
         data = self._observations(self._answers)
         objective = Objective(
             kernel=self._start_kernel(data["X"]), likelihood=self._start_likelihood(order),
-            engine=self.inference, tol=self.tol, max_iter=self.max_iter, **data,
+            engine=self.inference, tol=self.tol, max_iter=self.max_iter,
+            n_coefficients=len(self._covariates), **data,
         )  # fmt: skip
         return replace(objective, prior=self._prior(objective))
 
@@ -695,6 +952,13 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         few = objective.effort < _EXACT or self.inference != "ep"
         featureless = not self._items.X.shape[1]
         able = featureless or is_rectangular(smooth, X)
+        if objective.n_coefficients:
+            if not (auto or self.inducing is None):
+                raise ValueError(
+                    "covariates need exact inference, but inducing points are given; use "
+                    "inducing=None, or leave the covariates out."
+                )
+            few = True
         if self.inducing is None or (auto and (few or not able)):
             self._check_affordable(objective)
             return None
@@ -812,7 +1076,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         d = self._items.X.shape[1]
         if not d:
             return PerItem(None)
-        kernel = Gaussian(np.sqrt(d)) if self.kernel is None else translate(self.kernel, d)
+        kernel = translate(self.kernel, d)
         kernel.check(d)
         kernel = kernel.prepared(inputs[:, :-1] if self._items.numbered else inputs)
         return PerItem(kernel, _OWN) if self.item_effects else kernel
@@ -838,15 +1102,24 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         objective, kernel, likelihood = fit.problem, fit.kernel, fit.likelihood
         a = fit.best.approximation
         if isinstance(objective, ItemObjective):  # learning has kept its predictor
-            self._answers = self._answers.none()
+            self._answers, self._effects = self._answers.none(), None
             self.unexplained_ = a.unexplained
             self.inducing_points_ = None
             if self._items.X.shape[1]:
                 self.inducing_points_ = self._items.scaling.undone(objective.support)
         else:
             assert isinstance(objective.design, Combinations)
-            with one_pool(len(objective.y)):
-                self.predictor_ = LatentPredictor.of(objective.design, kernel(objective.X), a)
+            n, c = len(objective.X), objective.n_coefficients
+            self.predictor_ = LatentPredictor(np.zeros(n + c), np.zeros((n + c, n + c)))
+            if len(objective.y):
+                with one_pool(len(objective.y)):
+                    K = objective.covariance(kernel, likelihood)
+                    self.predictor_ = LatentPredictor.of(objective.design, K, a)
+            self._effects = None
+            if c:
+                variance = noise_variance(likelihood)[0]
+                self.predictor_, effects = self.predictor_.parted(n, variance)
+                self._effects = effects.scaled(self._per_unit(variance))
             self.unexplained_, self.inducing_points_ = 0.0, None
         self.fit_ = fit
         by_item = isinstance(kernel, PerItem)
@@ -854,17 +1127,111 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         self.item_variance_ = kernel.variance if by_item else 0.0
         self.relevance_ = kernel.feature_relevance(self._items.X.shape[1])
         parts = _parts(likelihood)
-        own = [part for part in parts if isinstance(part, Symmetric)]
+        named = self.judges_ is not None
+        own = _of_judges(parts)[: None if self.judges_ is None else len(self.judges_)]
         noise = np.array([part.sigma for part in own])
-        steps = np.array([part.thresholds[part.thresholds > 0] for part in own])
-        several, rated = self.judges_ is not None, self.rating_levels_ is not None
-        self.noise_ = noise if several else float(noise[0])
-        self.steps_ = steps if several else steps[0]
+        steps = np.array([_above_zero(part) for part in own])
+        rated = self.rating_levels_ is not None
+        self.noise_ = noise if named else float(noise[0])
+        self.steps_ = steps if named else steps[0]
+        known = self._effects
+        self.covariate_coef_ = None if known is None else known.mean
+        self.covariate_sd_ = None if known is None else np.sqrt(np.diagonal(known.cov))
         self.thresholds_ = parts[-1].thresholds if rated else None
         self.rating_noise_ = parts[-1].noise if rated else None
         self.log_evidence_ = a.log_evidence
         self.converged_ = bool(fit.converged and a.converged)
         self.n_iter_ = fit.n_evaluations
+
+    # Other ratios of signal to noise
+
+    def _with_noise(self, noise: float, variance: float) -> PreferenceGP:
+        """A copy with another typical noise, and judges and steps in proportion.
+
+        Thresholds of ratings move so that utilities of this prior variance have each level as
+        often as before.
+        """
+        fit, stretch = self.fit_, noise / self._typical_noise
+        parts = [_stretched(part, stretch, variance) for part in _parts(fit.likelihood)]
+        theta = np.concatenate([fit.kernel.theta, *(part.theta for part in parts)])
+        model = copy(self)
+        with one_pool(len(fit.problem.y)):
+            model._keep(replace(fit, best=fit.problem.evaluate(theta, fit.best.start)))
+        return model
+
+    def _coin(self, variance: float) -> tuple[float, Coefficients]:
+        """Log evidence, and the coefficients, if answers do not depend on the items."""
+        problem, likelihood = self.fit_.problem, self.fit_.likelihood
+        rated = self._answers.items[:, 1] < 0
+        # The noise of ratings takes the place of what utilities of this variance would add.
+        spread = np.where(rated, variance, 0.0)
+        c = problem.n_coefficients
+        if c and len(rated):
+            return self._effects_of_a_coin(Blurred(likelihood, spread))
+        jet = likelihood.log_expected(problem.y, np.zeros(len(rated)), spread)
+        prior = Coefficients(np.zeros(c), np.eye(c), np.zeros((0, c)))
+        effects = prior.scaled(1.0 / self._covariates.scale)
+        return float(problem.weights @ jet.value), effects
+
+    def _effects_of_a_coin(self, likelihood: Blurred) -> tuple[float, Coefficients]:
+        """Log evidence and coefficients if answers depend on the covariates alone."""
+        problem, design = self.fit_.problem, self._answers.covariate_design()
+        variance = noise_variance(self.fit_.likelihood)[0]
+        K = variance * np.eye(design.size)
+        sharpest = likelihood.max_precision * max(1.0, np.max(problem.weights))
+        with one_pool(len(problem.y)):
+            a = ENGINES[self.inference](
+                prior_of(design, K, sharpest), likelihood, problem.y, weights=problem.weights,
+                tol=self.tol, max_iter=self.max_iter,
+            )  # fmt: skip
+            effects = LatentPredictor.of(design, K, a).parted(0, variance)[1]
+        return a.log_evidence, effects.scaled(self._per_unit(variance))
+
+    # Covariates
+
+    def _per_unit(self, variance: float) -> np.ndarray:
+        """From latent coefficients to those of covariates as given, over the noise."""
+        return 1.0 / (np.sqrt(variance) * self._covariates.scale)
+
+    def _presented(
+        self, Z: np.ndarray, view: np.ndarray, place: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """What covariates add to mean and variance of the differences of some items."""
+        known = self._effects
+        assert known is not None
+        Z = Z * np.sqrt(noise_variance(self.fit_.likelihood)[0])
+        link = view @ known.link
+        with_items = link[place[:, 0]] - link[place[:, 1]]
+        return Z @ known.mean, np.sum(Z * (Z @ known.cov + 2.0 * with_items), axis=1)
+
+    def _covariate_posteriors(self, effects: list[Any]) -> CovariatePosteriors | None:
+        """Those of a snapshot, from the coefficients at each ratio."""
+        if not len(self._covariates):
+            return None
+        n, c = len(self._items), len(self._covariates)
+        unit = np.sqrt(noise_variance(self.fit_.likelihood)[0]) / self._typical_noise
+        link = np.zeros((len(effects), n, c))  # of a coin with the items: none
+        for g, one in enumerate(effects):
+            link[g, : len(one.link)] = one.link
+        return CovariatePosteriors(
+            self._covariates, np.array([one.mean for one in effects]),
+            np.array([one.cov for one in effects]), link, float(unit),
+        )  # fmt: skip
+
+    def _unit_likelihoods(self, unit: float) -> tuple[Symmetric, ...]:
+        """Likelihoods of the judges in units of a noise; last, of one with median noise."""
+        noise = np.atleast_1d(self.noise_)
+        steps = self.steps_.reshape(len(noise), -1)
+        every = _of_judges(_parts(self.fit_.likelihood))
+        noise = np.append(noise, self._typical_noise)
+        steps = np.vstack([steps, np.median([_above_zero(one) for one in every], axis=0)])
+        return tuple(
+            Symmetric.of(
+                np.diff(each / unit, prepend=0.0), ties=self.ties, sigma=float(sigma / unit),
+                link=self.link,
+            )
+            for sigma, each in zip(noise, steps, strict=True)
+        )  # fmt: skip
 
     # Prediction
 
@@ -937,23 +1304,62 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         proba = np.sum([w * part.proba(mean, variance) for w, part in judges], axis=0)
         return np.where(swapped[:, None], proba[:, ::-1], proba)
 
-    def _judge_likelihoods(self, judge: Any) -> list[tuple[float, Ordinal]]:
+    def _judge_likelihoods(self, judge: Any) -> Sequence[tuple[float, Ordinal]]:
         """That of one judge; or of all, each with the share of answers that it gave."""
         parts, n = _parts(self.fit_.likelihood), self._n_judges
+        known = [] if self.judges_ is None else self.judges_.tolist()
+        if judge in known:
+            return [(1.0, parts[known.index(judge)])]
         if judge is not None:
-            return [(1.0, parts[judge_number(judge, self.judges_)])]
+            return varied(self._unit_likelihoods(1.0)[-1], self._judge_spread)
         share = self._judge_weights
         share = share / share.sum() if share.any() else np.full(n, 1.0 / n)
         return list(zip(share.tolist(), parts[:n], strict=True))
 
     @property
+    def _judge_spread(self) -> float:
+        """Spread of log noise of judges whom the model does not know; 0 if none has a name."""
+        if self.judges_ is None:
+            return 0.0
+        noise = np.log(self.noise_)
+        J, squares = len(noise), float(np.sum((noise - noise.mean()) ** 2))
+        variance = (_SPREAD_COUNTS * JUDGE_SPREAD**2 + squares) / (_SPREAD_COUNTS + J - 1)
+        return float(np.sqrt(variance * (1.0 + 1.0 / J)))  # the centre is not known either
+
+    @property
+    def _typical_noise(self) -> float:
+        """Median noise of the judges."""
+        parts = _of_judges(_parts(self.fit_.likelihood))
+        return float(np.median([part.sigma for part in parts]))
+
+    @property
     def _n_judges(self) -> int:
-        return 1 if self.judges_ is None else len(self.judges_)
+        """Number of judges, all without a name counted as one."""
+        return (0 if self.judges_ is None else len(self.judges_)) + self._has_nobody
 
 
 def _parts(likelihood: Any) -> tuple[Ordinal, ...]:
     """Likelihood of each judge, then of ratings."""
     return likelihood.parts if isinstance(likelihood, Several) else (likelihood,)
+
+
+def _of_judges(parts: tuple[Ordinal, ...]) -> list[Symmetric]:
+    """Those of judges among the likelihoods."""
+    return [part for part in parts if isinstance(part, Symmetric)]
+
+
+def _above_zero(part: Ordinal) -> np.ndarray:
+    return part.thresholds[part.thresholds > 0]
+
+
+def _stretched(part: Ordinal, factor: float, variance: float) -> Ordinal:
+    """The likelihood with its noise multiplied; see `PreferenceGP._with_noise`."""
+    if isinstance(part, Symmetric):
+        steps = factor * part.steps
+        return Symmetric.of(steps, ties=part.ties, sigma=factor * part.sigma, link=part.link)
+    noise = factor * part.noise
+    wider = np.sqrt((variance + noise**2) / (variance + part.noise**2))
+    return replace(part, noise=noise, thresholds=wider * part.thresholds)
 
 
 class _ItemSubsets(Objective):
@@ -967,7 +1373,8 @@ class _ItemSubsets(Objective):
         """As many observations as ``index`` has, of as few items as a fixed shuffle allows."""
         design = self.design
         assert isinstance(design, Combinations)
-        turn = np.random.default_rng(0).permutation(design.size)
+        turn = np.random.default_rng(0).permutation(len(self.X))
+        turn = np.append(turn, np.full(self.n_coefficients, -1))
         last = np.max(np.where(design.value != 0, turn[design.index], 0), axis=1)
         return super().subset(np.sort(np.argsort(last, kind="stable")[: len(index)]))
 

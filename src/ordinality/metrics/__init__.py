@@ -11,11 +11,23 @@ only if it is listed: from 1 to 5 is one step if no other label occurs, and four
 correlation with a constant, is NaN.
 
 `pair_error` and `top_k_overlap` measure comparisons and utilities, which are numbers.
+`judge_fit`, `left_share`, `repeat_agreement` and `root_likelihood` describe the answers of a
+judge, `scale_separation` a scale that answers gave.
 
 `scorer` makes a scorer for scikit-learn's ``scoring=``, which finds the order itself.
 `cross_val_level_proba` gives the out-of-fold probabilities that these functions take.
 """
 
+from ordinality.metrics.of_judges import (
+    JudgeFit,
+    LeftShare,
+    RepeatAgreement,
+    judge_fit,
+    left_share,
+    repeat_agreement,
+    root_likelihood,
+    scale_separation,
+)
 from ordinality.metrics.of_labels import (
     kendall_tau,
     linear_kappa,
@@ -40,11 +52,16 @@ from ordinality.metrics.of_rankings import pair_error, top_k_overlap
 from ordinality.metrics.scorers import Scorer, cross_val_level_proba, scorer
 
 __all__ = [
+    "JudgeFit",
+    "LeftShare",
     "Reliability",
+    "RepeatAgreement",
     "ScoreDecomposition",
     "Scorer",
     "cross_val_level_proba",
+    "judge_fit",
     "kendall_tau",
+    "left_share",
     "linear_kappa",
     "log_score",
     "macro_mae",
@@ -56,6 +73,9 @@ __all__ = [
     "quadratic_kappa",
     "ranked_probability_score",
     "reliability",
+    "repeat_agreement",
+    "root_likelihood",
+    "scale_separation",
     "score_decomposition",
     "scorer",
     "spearman",
