@@ -42,7 +42,10 @@ SIZES = (
     *((250, 12, K) for K in (2, 8)),
 )
 # Models whose cost is linear in the rows, if there are many of them.
-LINEAR = ("linear", "boost", "trees", "rankboost", "frequencies", "rounded-linear")
+LINEAR = (
+    "linear", "mlr", "boost", "trees", "boost-trees", "forest", "rankboost", "frequencies",
+    "rounded-linear",
+)  # fmt: skip
 
 
 def table(n: int, d: int, K: int) -> polars.DataFrame:

@@ -10,6 +10,11 @@ from ordinality.cli import main
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _quick(few_refits):
+    """The levels of these tables are separated, so that standard errors need refits."""
+
+
 @pytest.fixture(scope="session")
 def run():
     """``run("fit", path, ...)`` gives click's result: stdout, stderr, exit_code."""

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import shlex
 import sys
 
@@ -34,9 +35,9 @@ def test_results_go_to_stdout_and_notes_to_stderr(fitted):
 
 
 def test_the_table_of_scores_fits_into_80_characters():
-    # Of the models that auto tries, linear has the longest name; three spaces between columns.
-    columns = ["linear (selected)", *titles(workbench.SCORES)]
-    assert len("   ".join(columns)) <= 80
+    # Three spaces between columns. boost-trees is the longest name that auto tries.
+    for first in ("stack (selected)", "linear (selected)", "boost-trees"):
+        assert len("   ".join([first, *titles(workbench.SCORES)])) <= 80
 
 
 def test_the_wine_levels_are_counted(run, wine):
@@ -101,6 +102,64 @@ def test_auto_that_reaches_the_time_limit_says_so(run, wine):
     assert result.exit_code == 0
     assert "stopped after 1 of 2 folds by the time limit of 0 s" in result.stdout
     assert "Warning: the time limit was reached" in result.stderr
+
+
+@pytest.fixture(scope="module")
+def averaged(run, trial, tmp_path_factory):
+    """A model file of auto, its report, and what the command printed."""
+    folder = tmp_path_factory.mktemp("averaged")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ordinality.workbench.models.TRIED", ("linear", "mlr"))
+        result = run(
+            "fit", trial, "--target", "effect", "--accept-order", "--features", "dose,site",
+            "--folds", 3, "--out", folder / "trial.skops", "--report", folder / "trial.html",
+        )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    return folder, result
+
+
+def test_auto_prints_the_weights_and_what_one_model_would_cost(averaged):
+    _, result = averaged
+    (said,) = [line for line in result.stdout.splitlines() if line.startswith("Selected: ")]
+    weights = [float(w) for w in re.findall(r"(?:linear|mlr) \((\d\.\d\d)\)", said)]
+    assert sum(weights) == pytest.approx(1.0, abs=0.011)
+    assert re.search(r"nearest single model is \w+: .* \(difference -?\d\.\d+ ± \d", said)
+    assert said.endswith("Take it with --simple.")
+    assert "stack (selected)" in result.stdout
+    assert "latent interval" not in result.stdout  # an average has no thresholds
+
+
+def test_the_commands_take_an_average_of_models_as_they_take_one(run, averaged, trial):
+    model = averaged[0] / "trial.skops"
+    predicted = run("predict", model, trial, "--proba", "--coverage", 90, "--json")
+    proba = json.loads(predicted.stdout)
+    total = sum(np.array(proba[f"P({level})"]) for level in ("low", "mid", "high"))
+    np.testing.assert_allclose(total, 1.0)
+    assert "dose" in run("explain", model).stdout
+    assert "dose" in run("explain", model, trial).stdout
+    assert "Better than the frequencies" in run("evaluate", model, trial).stdout
+    assert json.loads(run("info", model, "--json").stdout)["model"] == "OrdinalStack"
+
+
+def test_the_report_of_an_average_lists_the_weights(averaged):
+    folder, _ = averaged
+    page = (folder / "trial.html").read_text()
+    weights = persist.metadata(folder / "trial.skops")["summary"]["weights"]
+    for name, weight in weights.items():
+        assert f"<tr><td>{name}</td><td>{weight:.2f}</td>" in page
+    assert "The model averages the probabilities" in page
+
+
+def test_one_model_in_place_of_an_average_is_taken_from_auto_only(run, trial, monkeypatch):
+    monkeypatch.setattr("ordinality.workbench.models.TRIED", ("linear", "mlr"))
+    args = ("--target", "effect", "--accept-order", "--features", "dose,site", "--folds", 3)
+    found = json.loads(run("fit", trial, *args, "--simple", "--json").stdout)
+    assert found["model"]["name"] in ("linear", "mlr")
+    assert "weights" not in found
+    refused = run("fit", trial, *args, "--simple", "--model", "gp")
+    assert refused.exit_code == 2
+    assert "--model gp is one already; leave out one of the two" in refused.stderr
+    assert refused.stdout == ""
 
 
 @pytest.mark.parametrize("name", ["svm", "linear"])
@@ -266,3 +325,61 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(run, wine,
     result = fit(run, wine, "--target", "rating")
     assert result.exit_code == 2
     assert 'pip install "ordinality[cli]"' in result.stderr
+
+
+# ---------------------------------------------------------------- terms of a linear model
+
+TERMS = {
+    "--nominal age": "nominal effects name 'age', which is not a feature .*features are dose",
+    "--scale effect": "the scale effects name 'effect', which is not a feature",
+    "--random age": "the random effects name 'age', which is not a feature",
+    "--random site/age": "the random effects name 'age', which is not a feature",
+    "--nominal dose,dose": "the nominal effects name 'dose' twice; name each column once",
+    "--random site,site": "the random effects name 'site' twice; name each column once",
+    "--random site/site": "the random effects name 'site' twice; name each column once",
+    "--nominal site --random site": "site groups rows and can have no other effect; leave one",
+    "--scale dose --random site": "random and scale effects cannot be combined; leave one out",
+    "--drop dose --nominal dose": "name 'dose', which is not a feature .*are site",
+    "--link normal": "'normal' is not one of 'logit', 'probit', 'cloglog', 'loglog', 'cauchit'",
+    "--decision best": "'best' is not one of 'mode', 'median', 'mean', 'quadratic-kappa'",
+    "--weights site": "site holds '[xyz]'; weights are numbers of 0 or more",
+    "--weights age": "has no column 'age'; it has dose, site, patient, effect, weight",
+    "--target age": "has no column 'age'; it has dose",
+    "--order low,mid": "effect holds 'high', which is not in the order low < mid; add it to --",
+    "--model gp --nominal dose": "--nominal describes a linear model, .*add --model linear, or",
+    "--model trees --link logit": "--link describes a linear model, .* or leave out --link",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("options", TERMS)
+def test_terms_that_make_no_model_are_refused_in_one_sentence(run, trial, options):
+    given = ["--target", "effect", "--order", "low,mid,high", "--model", "linear"]
+    done = run("fit", trial, *given, *options.split())
+    assert done.exit_code != 0
+    said = done.stderr.strip().splitlines()[-1].removeprefix("Error: ")
+    assert re.search(TERMS[options], said)
+    assert not re.search(r"[.!?] [A-Z]|nominal=|random=|scale=", said)
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "message"),
+    [
+        (
+            "site",
+            "",
+            "site groups rows, but 1 of them have no value there; fill it in, or leave",
+        ),
+        ("dose", "inf", "dose is infinite in row 5; give the cell a finite number or leave it"),
+        ("effect", "huge", "effect holds 'huge', which is not in the order .*leave those rows"),
+    ],
+)
+def test_a_bad_cell_of_a_linear_model_is_named(run, trial, tmp_path, column, cell, message):
+    lines = [line.split(",") for line in trial.read_text().splitlines()]
+    lines[5][lines[0].index(column)] = cell
+    path = tmp_path / "bad.csv"
+    path.write_text("\n".join(map(",".join, lines)))
+    options = ("--target", "effect", "--order", "low,mid,high", "--random", "site")
+    done = run("fit", path, *options, "--model", "linear")
+    assert done.exit_code != 0
+    assert re.search(message, done.stderr.strip().splitlines()[-1])

@@ -197,6 +197,6 @@ def test_a_comparison_ends_in_a_verdict(run, trial):
 
 
 def test_an_unknown_model_is_refused_with_the_names(run, trial):
-    result = run("compare", trial, "--target", "dose", "--models", "gp,forest")
+    result = run("compare", trial, "--target", "dose", "--models", "gp,oracle")
     assert result.exit_code == 2
-    assert "no model named 'forest'" in result.stderr
+    assert "no model named 'oracle'" in result.stderr

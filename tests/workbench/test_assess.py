@@ -58,6 +58,14 @@ def test_a_model_that_is_not_better_than_a_baseline_is_reported(problem, assesse
     assert "Do not rely on this model" in sentence
 
 
+def test_a_model_level_with_regression_but_better_than_frequencies_is_of_use(problem, assessed):
+    one, frequencies = assessed[:2]
+    rival = replace(one, scores={**one.scores, SCORES[0]: one.scores[SCORES[0]] - 1e-9})
+    better, sentence = against_baselines(problem, one, [frequencies, rival])
+    assert not better
+    assert sentence.endswith("which is within noise).")
+
+
 def test_permutation_importance_is_large_for_the_column_that_matters(assessed):
     importance = assessed[0].importance
     assert importance["dose"] > 0.2
@@ -187,8 +195,8 @@ def test_the_error_of_a_difference_is_that_of_the_mean_of_the_rows(problem):
 
 
 def test_an_unknown_model_is_refused_with_the_names():
-    with pytest.raises(ValueError, match="no model named 'forest'; the names are gp, linear"):
-        models_by_name(["gp", "forest"], 10)
+    with pytest.raises(ValueError, match="no model named 'oracle'; the names are gp, linear"):
+        models_by_name(["gp", "oracle"], 10)
 
 
 def test_no_model_shares_its_name_with_a_baseline():

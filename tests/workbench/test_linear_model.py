@@ -49,6 +49,7 @@ def test_the_summary_has_coefficients_criteria_and_tests(found):
     assert set(summary["proportional_odds"]) == {"temp", "contact", "judge"}
 
 
+@pytest.mark.usefixtures("few_refits")
 def test_groups_are_passed_to_the_model_and_survive_a_file(wine, tmp_path):
     terms = LinearTerms(nominal=("contact",), random=(("judge",),))
     found = study_of(wine, "linear", n_splits=3, terms=terms)
@@ -62,6 +63,7 @@ def test_groups_are_passed_to_the_model_and_survive_a_file(wine, tmp_path):
     )
 
 
+@pytest.mark.usefixtures("few_refits")
 def test_separation_is_met_by_a_weak_ridge_that_is_named():
     frame = polars.DataFrame({"x": np.arange(30.0), "y": np.arange(30) // 10})
     found = study_of(problem_of(frame, "y"), "linear", n_splits=3)
@@ -102,6 +104,11 @@ def test_a_candidate_of_the_automatic_choice_is_shrunk_if_rows_are_few(wine):
         (LinearTerms(nominal=("colour",)), "name 'colour', which is not a feature"),
         (LinearTerms(scale=("temp",), random=(("judge",),)), "cannot be combined"),
         (LinearTerms(nominal=("judge",), random=(("judge",),)), "judge groups rows"),
+        (LinearTerms(nominal=("temp", "temp")), "nominal effects name 'temp' twice; name each"),
+        (
+            LinearTerms(random=(("judge",), ("judge", "temp"))),
+            "random effects name 'judge' twi",
+        ),
     ],
 )
 def test_impossible_terms_are_refused_in_a_sentence(wine, terms, message):

@@ -36,7 +36,7 @@ def test_new_rows_lie_in_their_range_as_often_as_is_asked():
     x = rng.normal(size=1400)
     y = np.digitize(x + rng.logistic(size=1400), [-1.5, -0.5, 0.5, 1.5])
     frame = polars.DataFrame({"x": x, "y": y})
-    found = study_of(problem_of(frame[:400], "y"), "linear")
+    found = study_of(problem_of(frame[:400], "y"), "linear", n_splits=5)
     proba = level_proba(found.pipeline, frame[400:].select("x"))
     for percent in (80, 90):
         first, last = level_ranges(proba, found.range_bounds[str(percent)]).T

@@ -120,9 +120,10 @@ def test_without_intervals_no_effect_is_put_into_words(found):
     ]
 
 
+@pytest.mark.usefixtures("few_refits")
 def test_cheap_models_are_refitted_for_intervals_and_expensive_ones_are_not(problem):
-    assert study_of(problem, "trees", budget=60.0).effects.source == "bootstrap"
-    assert study_of(problem, "trees", budget=1e-3).effects.source is None
+    assert study_of(problem, "trees", budget=60.0, n_splits=2).effects.source == "bootstrap"
+    assert study_of(problem, "trees", budget=1e-3, n_splits=2).effects.source is None
 
 
 # ---------------------------------------------------------------- evaluation
@@ -164,6 +165,6 @@ def test_a_text_column_of_many_values_is_said_to_be_shown_at_some_of_them():
         "town": [f"t{place:02d}" for place in town], "size": rng.normal(size=300),
         "y": np.digitize(town + 2 * rng.normal(size=300), [4, 8]),
     })  # fmt: skip
-    words = study(frame, "y", model="linear").sentences
+    words = study(frame, "y", model="linear", n_splits=2).sentences
     assert "Effects of town are those of its 8 commonest values, of 12." in words
     assert not [one for one in words if one.startswith("Effects of size")]

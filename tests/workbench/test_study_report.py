@@ -48,7 +48,7 @@ def page(found):
 
 
 @pytest.fixture(scope="module")
-def evil():
+def evil(few_refits):
     """A table whose column names and levels are HTML and template code."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=40)
@@ -127,7 +127,7 @@ def test_a_report_of_a_model_that_was_not_saved_says_how_to_save_it(found):
     assert "The model was not saved." in Page(html_report(found)).text
 
 
-def test_a_verdict_against_the_model_is_marked():
+def test_a_verdict_against_the_model_is_marked(few_refits):
     rng = np.random.default_rng(1)
     frame = polars.DataFrame({"x": rng.normal(size=40), "y": np.arange(40) % 2})
     found = study(frame, "y", model="linear", n_splits=3)

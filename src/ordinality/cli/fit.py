@@ -41,8 +41,10 @@ if TYPE_CHECKING:
     from ordinality.tables import Scan, Table
     from ordinality.workbench import Problem, Study
 
-__all__ = ["fit", "read_problem"]
+__all__ = ["fit", "named_table", "read_problem"]
 
+# Columns of tables of comparisons that somebody may take for labels.
+ANSWERS = ("winner", "answer", "chosen", "best", "worst")
 # The links of OrdinalRegression, copied so that --help need not import it.
 LINKS = ("logit", "probit", "cloglog", "loglog", "cauchit")
 LINEAR = "For --model linear"
@@ -63,7 +65,10 @@ Example:
     default="auto",
     show_default=True,
     metavar="NAME",
-    help=f"One of {', '.join(MODELS)}; auto tries several and selects the best.",
+    help=f"One of {', '.join(MODELS)}; auto tries several and averages them.",
+)
+@click.option(
+    "--simple", is_flag=True, help="With --model auto, take one model in place of an average."
 )
 @click.option("--link", type=click.Choice(LINKS), metavar="NAME", help=f"{LINEAR}: {LINK}")
 @click.option(
@@ -117,6 +122,7 @@ Example:
 def fit(
     table: str,
     model: str,
+    simple: bool,
     link: str | None,
     nominal: list[str] | None,
     scale: list[str] | None,
@@ -141,14 +147,20 @@ def fit(
     input. It may be larger than the memory. Every column but the target is a feature; text is
     encoded as categories, missing values are filled in and marked.
 
-    Of more than 20,000 rows, models are compared on a sample, and the selected one is fitted to
-    all rows, or to as many as it can take.
+    Several models are tried, and averaged with weights that are learnt from the rows that each
+    has not seen. Of more than 20,000 rows, models are compared on a sample, and fitted to all
+    rows, or to as many as they can take.
     """
     check_table(table)
     check_output(out, (".skops",), force)
     check_output(report, (".html",), force)
     parts = {"link": link, "nominal": nominal, "scale": scale, "random": random}
     _check_terms(model, parts)
+    if simple and model != "auto":
+        raise ValueError(
+            f"--simple takes one of the models that auto tries, but --model {model} is one "
+            "already; leave out one of the two."
+        )
     rule = decision.replace("-", "_")
     problem = read_problem(table, seed=seed, decision=rule, **options)
     from ordinality.workbench import study_of
@@ -156,7 +168,8 @@ def fit(
     with on_cluster(cluster) as client, progress("fitting") as tick:
         found = study_of(
             problem, model, budget=budget, max_seconds=max_time, n_splits=folds, seed=seed,
-            jobs=jobs, client=client, terms=_terms(parts), progress=tick,
+            jobs=jobs, client=client, terms=_terms(parts), simple=simple,
+            progress=tick,
         )  # fmt: skip
     warn(found.warnings)
     say(_of_sample(found))
@@ -191,10 +204,10 @@ def _of_sample(found: Study) -> Iterator[str]:
     """What was learnt from how many rows, if not everything was learnt from all."""
     rows, problem = len(found.whole), found.problem
     if problem.whole is not None and found.fitted_rows < rows:
-        yield (
-            f"{found.choice.selected.name} was fitted to a random sample of "
-            f"{found.fitted_rows:,} of {rows:,} rows; raise --budget to use more."
-        )
+        which = f"{found.choice.selected.name} was fitted to a random sample of"
+        if found.choice.weights:
+            which = "Some of the averaged models were fitted to random samples of at least"
+        yield f"{which} {found.fitted_rows:,} of {rows:,} rows; raise --budget to use more."
 
 
 def read_problem(
@@ -209,9 +222,17 @@ def read_problem(
 ) -> Problem:
     """Read the table as a problem, with notes to stderr; a missing order is asked for."""
     _check_order(order)
+    from ordinality.tables.comparisons import kind_of_answers
     from ordinality.workbench import NoOrderError, problem_of
 
-    known = _table(table)
+    known = named_table(table)
+    kind = kind_of_answers(known.names)
+    if kind is not None and target not in set(known.names) - {*ANSWERS}:
+        more = "" if kind == "pairs" else f" --format {kind}"
+        raise ValueError(
+            f"{known.source} looks like a table of comparisons, not of ordered labels; rank "
+            f"its items with: ordinality rank {as_argument([table])}{more}"
+        )
     options = {
         "features": [*chain(*features)] if features else None,
         "drop": [*chain(*drop)],
@@ -249,7 +270,7 @@ def _check_order(order: list[str] | None) -> None:
         raise ValueError(f"--order lists {twice!r} twice; list every label once, lowest first.")
 
 
-def _table(table: str) -> Table | Scan:
+def named_table(table: str) -> Table | Scan:
     """The table at a path, or an embedded one, called by its name with @."""
     from ordinality import tables
 
@@ -287,16 +308,16 @@ def _show(found: Study) -> None:
 
 def _show_levels(console: Console, found: Study) -> None:
     problem, counts = found.problem, found.whole.counts
+    titles = [problem.target, "rows", "share"]
     rows = [
-        [str(level), str(count), f"{count / sum(counts):.0%}", interval]
-        for level, count, interval in zip(
-            problem.order.levels.tolist(),
-            counts,
-            _intervals(found.model.thresholds_),
-            strict=True,
-        )
+        [str(level), str(count), f"{count / sum(counts):.0%}"]
+        for level, count in zip(problem.order.levels.tolist(), counts, strict=True)
     ]
-    show(console, [problem.target, "rows", "share", "latent interval"], rows)
+    thresholds = getattr(found.model, "thresholds_", None)
+    if thresholds is not None:  # an average of models has none
+        titles.append("latent interval")
+        rows = [[*row, one] for row, one in zip(rows, _intervals(thresholds), strict=True)]
+    show(console, titles, rows)
 
 
 def _intervals(thresholds: Any) -> Iterator[str]:
@@ -334,7 +355,8 @@ def _show_coefficients(console: Console, found: Study) -> None:
 
 def _show_choice(console: Console, found: Study) -> None:
     if len(found.assessments) + len(found.skipped) > 1:
-        tell(console, f"Selected: {found.choice.reason}")
+        take = " Take it with --simple." if found.choice.simple is not None else ""
+        tell(console, f"Selected: {found.choice.reason}{take}")
     for one in found.skipped:
         tell(
             console,

@@ -34,6 +34,8 @@ SUMMARY: dict[str, Any] = {
     "verdict": str,
     "importance": {str: (float, int)},
     "relevance": {str: (float, int)},
+    "weights": {str: (float, int)},
+    "nearest": {str: (str, *NUMBER)},
     "words": [str],
     "range_bounds": {str: (float, int)},
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "json_text",
     "number",
+    "on_terminal",
     "progress",
     "results",
     "say",
@@ -79,13 +81,24 @@ def results() -> Console:
     return Results(markup=False, emoji=False, highlight=False)
 
 
+def on_terminal() -> bool:
+    """Whether results are read by a person, and not by a program or from a file."""
+    return sys.stdout.isatty()
+
+
 def tell(console: Console, sentence: str) -> None:
     """Print one sentence to stdout, without line breaks."""
     console.print(visible(sentence), soft_wrap=True)
 
 
-def show(console: Console, titles: list[str], rows: Iterable[list[Any]]) -> None:
-    """Print a table; a cell is text, or rich's Text where it has a style."""
+def show(
+    console: Console, titles: list[str], rows: Iterable[list[Any]], text: Iterable[int] = (0,)
+) -> None:
+    """Print a table; a cell is text, or rich's Text where it has a style.
+
+    Columns of the numbers ``text`` are aligned to the left, and those without a title.
+    """
+    of_text = set(text)
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -97,7 +110,7 @@ def show(console: Console, titles: list[str], rows: Iterable[list[Any]]) -> None
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for i, title in enumerate(titles):
-        justify: Literal["left", "right"] = "right" if i and title else "left"
+        justify: Literal["left", "right"] = "left" if i in of_text or not title else "right"
         table.add_column(visible(title), justify=justify, overflow="fold")
     for row in rows:
         table.add_row(*(shown(cell) for cell in row))

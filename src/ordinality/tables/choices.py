@@ -17,7 +17,7 @@ from .columns import Table, TableError, column, counted
 from .encoding import feature_names, rows_for
 from .task import features_of
 
-__all__ = ["Comparisons", "choices_to_pairs", "rankings_to_pairs"]
+__all__ = ["Comparisons", "choices_to_pairs", "compared", "rankings_to_pairs"]
 
 
 class Comparisons(NamedTuple):
@@ -245,7 +245,7 @@ def rankings_to_pairs(
         raise TableError(f"{table.source} has {count} of ranks; at least two are needed.")
     ranks = np.column_stack([_numbers(table, name) for name in names])
     ranks = ranks if best == "lowest" else -ranks
-    found = [_compared(row, neighbours) for row in ranks]
+    found = [compared(row, neighbours) for row in ranks]
     rows = np.repeat(np.arange(len(ranks)), [len(pairs) for pairs in found])
     pairs = np.concatenate([np.empty((0, 2), dtype=np.intp), *found])
     tied = ranks[rows, pairs[:, 0]] == ranks[rows, pairs[:, 1]]
@@ -258,7 +258,7 @@ def rankings_to_pairs(
     return Comparisons(len(names), pairs, np.where(tied, 0, 1), names, (), rows, notes)
 
 
-def _compared(ranks: np.ndarray, neighbours: bool) -> np.ndarray:
+def compared(ranks: np.ndarray, neighbours: bool) -> np.ndarray:
     """Pairs of the items that one row ranks, the better first; equal ones in their order."""
     known = np.flatnonzero(np.isfinite(ranks))
     order = known[np.argsort(ranks[known], kind="stable")]

@@ -9,15 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.preprocessing import OneHotEncoder
-from sklearn.utils.validation import check_is_fitted
 
 from .columns import (
     LISTED,
@@ -34,6 +29,10 @@ from .columns import (
     parsed,
     words,
 )
+
+if TYPE_CHECKING:
+    from sklearn.compose import ColumnTransformer
+    from sklearn.preprocessing import OneHotEncoder
 
 __all__ = [
     "Unseen",
@@ -62,6 +61,10 @@ def make_encoder(columns: Sequence[Column]) -> ColumnTransformer:
     values becomes one column, which is 1 for the second; of more values, a column for each,
     missing included.
     """
+    # Here, not above: a program that only reads a table need not wait for scikit-learn.
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import MissingIndicator, SimpleImputer
+
     plain = [c.name for c in columns if not c.categories]
     marked = [c.name for c in columns if c.missing and not c.categories]
     pairs = {c.name: c.categories for c in columns if len(c.categories) == 2}
@@ -86,6 +89,10 @@ def regression_encoder(
     of the matrix is the sum of others. Columns that group the rows are not encoded and come
     last.
     """
+    from sklearn.base import clone
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+
     parts = []
     for part, transformer, names in encoder.transformers:
         at = [i for i, name in enumerate(names) if name not in groups]
@@ -108,6 +115,8 @@ def regression_encoder(
 
 
 def _one_hot(columns: Mapping[str, list[str | None]], **settings: Any) -> OneHotEncoder:
+    from sklearn.preprocessing import OneHotEncoder
+
     categories = [np.array(each, dtype=object) for each in columns.values()]
     return OneHotEncoder(categories=categories, sparse_output=False, **settings)
 
@@ -189,6 +198,8 @@ def sources(encoder: ColumnTransformer) -> list[str]:
 
 def _matrix_columns(encoder: ColumnTransformer) -> Iterator[tuple[str, str]]:
     """Column of the table, and name, of each column of the matrix."""
+    from sklearn.utils.validation import check_is_fitted
+
     check_is_fitted(encoder)
     for part, transformer, columns in encoder.transformers_:
         if part in (NUMBERS, GROUPS, NUMBERED):
@@ -270,6 +281,8 @@ Unseen = Counter[tuple[str, str, str | None]]
 
 def rows_and_unseen(encoder: ColumnTransformer, table: Table) -> tuple[Any, Unseen]:
     """As `rows_for`, with the cells that were not seen in training counted."""
+    from sklearn.utils.validation import check_is_fitted
+
     check_is_fitted(encoder)
     parts = {part: (transformer, used) for part, transformer, used in encoder.transformers_}
     marked = set(parts[MARKS][1]) if MARKS in parts else set()

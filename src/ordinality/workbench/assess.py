@@ -2,8 +2,9 @@
 
 All models are assessed on the same folds, so that their scores can be compared row by row. The
 score that decides is the ranked probability score: it rewards good probabilities, and an error
-of two levels costs more than an error of one. The model with the lowest score is selected,
-unless one earlier in the order of preference is within one standard error of it.
+of two levels costs more than an error of one. Of single models, the one with the lowest score
+is selected, unless one earlier in the order of preference is within one standard error of it;
+`stacking` averages several.
 
 Models that learn a score and then a link from scores to probabilities (boosting, support vector
 machines) are fitted once in each fold. The link of a fold is learnt on the rows of the other
@@ -35,10 +36,13 @@ __all__ = [
     "Assessment",
     "Choice",
     "Difference",
+    "FoldResult",
+    "Shuffled",
     "against_baselines",
     "assess",
     "choose",
     "difference",
+    "joined",
     "row_scores",
     "scores",
 ]
@@ -53,6 +57,18 @@ MAX_COLUMNS = 40  # of more, permutation importance would take too long
 # Test rows of each fold whose columns are shuffled, and rows predicted at once for it. The
 # standard error of an importance is then below 0.01; all rows would take half of a fold.
 SHUFFLED = BATCH = 2000
+
+
+@dataclass(frozen=True)
+class Shuffled:
+    """What the model of a fold predicts for test rows in which one column is shuffled.
+
+    All models shuffle a column of a fold in the same way, so that their predictions can be
+    averaged row by row.
+    """
+
+    rows: np.ndarray  # (m,), of the table
+    proba: np.ndarray  # (columns, m, K), in single precision: there may be many
 
 
 @dataclass(frozen=True)
@@ -82,6 +98,8 @@ class Assessment:
     fold_scores : ndarray of shape (n_folds, n), optional
         Latent scores of all rows by the model of each fold, for models that need a link: the
         link of a model of all rows can be learnt from them.
+    shuffled : tuple of Shuffled, default=()
+        For each fold, what the importance was computed from.
 
     Examples
     --------
@@ -103,6 +121,7 @@ class Assessment:
     seconds: float
     warnings: tuple[str, ...]
     fold_scores: np.ndarray | None = None
+    shuffled: tuple[Shuffled, ...] = ()
 
 
 def scores(
@@ -128,9 +147,11 @@ def scores(
     return dict(zip(SCORES, values, strict=True))
 
 
-def row_scores(problem: Problem, proba: np.ndarray) -> np.ndarray:
-    """Ranked probability score of every row, (n,)."""
-    ranks = problem.order.encode(problem.y)
+def row_scores(
+    problem: Problem, proba: np.ndarray, at: np.ndarray | slice = slice(None)
+) -> np.ndarray:
+    """Ranked probability score of the rows `at`, by default of every row, (n,)."""
+    ranks = problem.order.encode(problem.y[at])
     happened = ranks[:, None] <= np.arange(proba.shape[1] - 1)
     return np.asarray(np.sum((np.cumsum(proba, axis=1)[:, :-1] - happened) ** 2, axis=1))
 
@@ -234,13 +255,13 @@ class _Clock:
 
 
 @dataclass(frozen=True)
-class _Fold:
-    """One fold of one model; `proba` and `rises` wait for the link if the model needs one."""
+class FoldResult:
+    """One fold of one model; the predictions wait for the link if the model needs one."""
 
     seconds: float
     warnings: tuple[str, ...]
     proba: np.ndarray | None = None
-    rises: dict[str, float] = field(default_factory=dict)
+    shuffled: Shuffled | None = None
     # Until its link is learnt:
     pipeline: Pipeline | None = None
     scores: np.ndarray | None = None  # (n,), of all rows
@@ -256,7 +277,7 @@ def _assessed(
     mapper: Mapper,
 ) -> Assessment | Skipped:
     """All folds of one model, unless the time limit is exceeded."""
-    done: list[_Fold] = []
+    done: list[FoldResult] = []
     rest = _folds(problem, entry, splits, seed, mapper)
     while len(done) < len(splits):
         if clock.exceeded(entry.name):
@@ -269,12 +290,13 @@ def _assessed(
         clock.begin(entry.name, len(done))
         done.append(next(rest))
         clock.spent += 0.0 if entry.name in BASELINES else done[-1].seconds
-    return _joined(problem, entry, splits, _with_links(problem, done, splits, mapper))
+    linked = _with_links(problem, done, splits, mapper)
+    return joined(problem, entry.name, entry.description, splits, linked)
 
 
 def _folds(
     problem: Problem, entry: Model, splits: Sequence[Split], seed: int, mapper: Mapper
-) -> Iterator[_Fold]:
+) -> Iterator[FoldResult]:
     """The folds one after another."""
     calls = [
         (_fold, problem, entry.name, build_pipeline(entry, problem, seed), split, seed + i)
@@ -303,7 +325,7 @@ def _processes(jobs: int) -> Mapper:
     return mapper
 
 
-def _fold(problem: Problem, name: str, pipeline: Any, split: Split, seed: int) -> _Fold:
+def _fold(problem: Problem, name: str, pipeline: Any, split: Split, seed: int) -> FoldResult:
     train, test = split
     calibration_folds = None
     if needs_link(pipeline[-1]):
@@ -319,48 +341,45 @@ def _fold(problem: Problem, name: str, pipeline: Any, split: Split, seed: int) -
             found = {"pipeline": pipeline, "scores": latent, "seed": seed}
             pipeline.set_params(model__calibration_folds=calibration_folds)
     said = fold_warnings(pipeline[-1], (str(w.message) for w in caught))
-    return _Fold(spent.seconds, said, **found)
+    return FoldResult(spent.seconds, said, **found)
 
 
 def _predicted(
     problem: Problem, name: str, pipeline: Any, test: np.ndarray, seed: int
 ) -> dict[str, Any]:
-    """Probabilities of the test rows, and the permutation importance of the columns."""
+    """Probabilities of the test rows, and of those with shuffled columns."""
     frame = problem.rows(test)
-    proba, rises = level_proba(pipeline, frame), {}
+    shuffled = None
     if name not in BASELINES and len(problem.columns) <= MAX_COLUMNS:
-        rises = _rises(problem, pipeline, frame, test, proba, seed)
-    return {"proba": proba, "rises": rises}
+        shuffled = _shuffled(problem, pipeline, frame, test, seed)
+    return {"proba": level_proba(pipeline, frame), "shuffled": shuffled}
 
 
-def _rises(
-    problem: Problem, pipeline: Any, frame: Any, test: np.ndarray, proba: np.ndarray, seed: int
-) -> dict[str, float]:
-    """Rise of the ranked probability score when one column of the test rows is shuffled."""
+def _shuffled(
+    problem: Problem, pipeline: Any, frame: Any, test: np.ndarray, seed: int
+) -> Shuffled:
+    """Predictions for the test rows with one column shuffled, for each column."""
     rng = np.random.default_rng(seed)
     table = nw.from_native(frame, eager_only=True)
     if len(test) > SHUFFLED:
         drawn = np.sort(rng.choice(len(test), SHUFFLED, replace=False))
-        table, test, proba = table[drawn.tolist(), :], test[drawn], proba[drawn]
-    as_is = scores(problem, proba, test)[RPS]
-    columns, rises = problem.columns, {}
+        table, test = table[drawn.tolist(), :], test[drawn]
+    columns, found = problem.columns, []
     # Several shuffled tables in one call: predicting few rows costs as much as predicting many.
     step = max(1, BATCH // len(test))
     for start in range(0, len(columns), step):
-        some = columns[start : start + step]
-        shuffled = [
+        some = [
             table.with_columns(table[name][rng.permutation(len(test)).tolist()])
-            for name in some
+            for name in columns[start : start + step]
         ]
-        worse = level_proba(pipeline, nw.concat(shuffled).to_native())
-        for name, part in zip(some, np.split(worse, len(some)), strict=True):
-            rises[name] = scores(problem, part, test)[RPS] - as_is
-    return rises
+        proba = level_proba(pipeline, nw.concat(some).to_native())
+        found.append(proba.reshape(len(some), len(test), -1).astype(np.float32))
+    return Shuffled(test, np.concatenate(found))
 
 
 def _with_links(
-    problem: Problem, done: list[_Fold], splits: Sequence[Split], mapper: Mapper
-) -> list[_Fold]:
+    problem: Problem, done: list[FoldResult], splits: Sequence[Split], mapper: Mapper
+) -> list[FoldResult]:
     """The folds with their predictions, where those had to wait for a link."""
     if done[0].scores is None:
         return done
@@ -375,8 +394,8 @@ def _with_links(
 
 
 def _linked(
-    problem: Problem, fold: _Fold, latent: np.ndarray, splits: Sequence[Split], i: int
-) -> _Fold:
+    problem: Problem, fold: FoldResult, latent: np.ndarray, splits: Sequence[Split], i: int
+) -> FoldResult:
     assert fold.pipeline is not None
     with processor_time() as spent:
         calibrate_from_folds(
@@ -393,9 +412,14 @@ def _repeats(splits: Sequence[Split], n_rows: int) -> list[slice]:
     return [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
 
 
-def _joined(
-    problem: Problem, entry: Model, splits: Sequence[Split], done: list[_Fold]
+def joined(
+    problem: Problem,
+    name: str,
+    description: str,
+    splits: Sequence[Split],
+    done: Sequence[FoldResult],
 ) -> Assessment:
+    """The folds of a model as one assessment."""
     proba = np.full((len(problem), problem.order.n_levels), np.nan)
     for (_, test), fold in zip(reversed(splits), reversed(done), strict=True):
         proba[test] = fold.proba  # backwards, so that the first repeat remains
@@ -405,19 +429,36 @@ def _joined(
         if fold.proba is not None
     ]
     linked = done[0].scores is not None
+    rises = [_rises(problem, fold, test) for (_, test), fold in zip(splits, done, strict=True)]
     return Assessment(
-        name=entry.name,
-        description=entry.description,
+        name=name,
+        description=description,
         proba=proba,
         scores=scores(problem, proba),
         by_fold=np.array(by_fold),
         importance={
-            name: float(np.mean([fold.rises[name] for fold in done])) for name in done[0].rises
+            column: float(np.mean([rise[column] for rise in rises])) for column in rises[0]
         },
         seconds=sum(fold.seconds for fold in done),
         warnings=tuple(dict.fromkeys(said for fold in done for said in fold.warnings)),
         fold_scores=np.array([fold.scores for fold in done]) if linked else None,
+        shuffled=tuple(fold.shuffled for fold in done if fold.shuffled is not None),
     )
+
+
+def _rises(problem: Problem, fold: FoldResult, test: np.ndarray) -> dict[str, float]:
+    """Rise of the ranked probability score when one column of the test rows is shuffled."""
+    if fold.shuffled is None or fold.proba is None:
+        return {}
+    rows = fold.shuffled.rows
+    weights = None if problem.weights is None else problem.weights[rows]
+    order = np.argsort(test)
+    place = order[np.searchsorted(test, rows, sorter=order)]
+    as_is = row_scores(problem, fold.proba[place], rows)
+    return {
+        name: float(np.average(row_scores(problem, proba, rows) - as_is, weights=weights))
+        for name, proba in zip(problem.columns, fold.shuffled.proba, strict=True)
+    }
 
 
 # ---------------------------------------------------------------- choice
@@ -433,6 +474,10 @@ class Choice:
         The model.
     reason : str
         Why, in a sentence.
+    weights : dict of str to float, default={}
+        Weights of the models that are averaged, the largest first; empty for a single model.
+    simple : Assessment, optional
+        The single model that would be selected in place of an average.
 
     Examples
     --------
@@ -445,6 +490,8 @@ class Choice:
 
     selected: Assessment
     reason: str
+    weights: dict[str, float] = field(default_factory=dict)
+    simple: Assessment | None = None
 
 
 @dataclass(frozen=True)
@@ -524,14 +571,24 @@ def against_baselines(
     rival = min(baselines, key=lambda other: other.scores[RPS])
     gap = difference(problem, one, rival)
     size = f"{abs(gap.mean):.3f} ± {gap.error:.3f}"
+    noise = "" if abs(gap.mean) > 2 * gap.error else ", which is within noise"
     if gap.mean >= 0:
-        return False, (
+        said = (
             f"Not better than the baseline: its ranked probability score is "
             f"{one.scores[RPS]:.3f}, that of {rival.description} {rival.scores[RPS]:.3f} "
-            f"(difference {size}). Do not rely on this model; more rows or other columns "
-            "may help."
+            f"(difference {size}{noise})."
         )
-    noise = "" if -gap.mean > 2 * gap.error else ", which is within noise"
+        # A model as good as regression on the ranks is of use; one that knows no more than the
+        # frequencies is not.
+        others = [other for other in baselines if other is not rival]
+        useful = (
+            noise
+            and others
+            and all(difference(problem, one, other).mean < 0 for other in others)
+        )
+        return False, said if useful else (
+            f"{said} Do not rely on this model; more rows or other columns may help."
+        )
     return True, (
         f"Better than both baselines: ranked probability score {one.scores[RPS]:.3f} against "
         f"{rival.scores[RPS]:.3f} for the better baseline, {rival.description} "

@@ -112,6 +112,14 @@ def _check(problem: Problem, terms: LinearTerms) -> None:
                     f"the {role} effects name {name!r}, which is not a feature of the table; "
                     f"its features are {', '.join(columns)}."
                 )
+    slopes = [name for term in terms.random for name in term[1:]]
+    for role, names in {**roles, "random": (*terms.groups, *set(slopes))}.items():
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ValueError(
+                f"the {role} effects name {twice[0]!r} twice; name each column once, and after "
+                "a grouping column all that have a slope there."
+            )
     if terms.random and terms.scale:
         raise ValueError("random and scale effects cannot be combined; leave one out.")
     frame = nw.from_native(problem.frame, eager_only=True)

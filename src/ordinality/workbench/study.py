@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
@@ -25,11 +25,14 @@ from ordinality.distributed.cluster import mapped_calls
 from ordinality.distributed.partitions import PartitionedRows
 from ordinality.estimators import OrdinalRegression
 from ordinality.estimators.calibration import calibrate_from_folds, needs_link
+from ordinality.estimators.ordinal_stack import row_groups
 from ordinality.estimators.partitioned import InBlocks, OnCluster, fit_elsewhere
 from ordinality.estimators.regression_summary import RegressionSummary
+from ordinality.estimators.wrapped import fit_member
 from ordinality.inspect import Effect, Effects, effects
+from ordinality.tables.columns import counted
 
-from .assess import Assessment, Choice, against_baselines, assess, choose
+from .assess import Assessment, Choice, against_baselines, assess, difference
 from .labelled import ScannedRows, load_rows
 from .linear_model import (
     LinearTerms,
@@ -51,6 +54,7 @@ from .problem import (
     problem_of,
     sample_of,
 )
+from .stacking import STACK, choose_or_stack, fitted_stack, weights_in_words
 from .study_report import html_report
 
 __all__ = ["Study", "json_value", "study", "study_of", "threshold_sentences"]
@@ -79,7 +83,7 @@ class Study:
     problem : Problem
         The table, or of more than 20,000 rows a sample, on which models were assessed.
     assessments : tuple of Assessment
-        The models tried, in order of preference.
+        The stack, if there is one, and the models tried, in order of preference.
     baselines : tuple of Assessment
         The baselines.
     skipped : tuple of Skipped
@@ -97,7 +101,8 @@ class Study:
     seed : int
         Seed of the folds and the models.
     fitted_rows : int
-        Number of rows that the pipeline was fitted to.
+        Number of rows that the pipeline was fitted to; of a stack, that of the member with the
+        fewest.
 
     Examples
     --------
@@ -167,13 +172,11 @@ class Study:
         """What the model is, which columns move rows over each threshold, how often it errs."""
         problem = self.problem
         levels = [str(level) for level in problem.order.levels.tolist()]
-        cuts = "thresholds divide" if len(levels) > 2 else "threshold divides"
         ranks = problem.decided(self.choice.selected.proba)
         off = np.abs(ranks - problem.order.encode(problem.y))
         far = f", and is off by two levels or more for {np.mean(off > 1):.0%}"
         return [
-            f"The model gives every row a latent score; {len(levels) - 1} {cuts} the scores "
-            f"into the levels of {problem.target}, from {levels[0]} to {levels[-1]}.",
+            self._what_it_does(levels),
             *threshold_sentences(self.effects, levels),
             *self._commonest_values(),
             *odds_sentence(self.proportional_odds),
@@ -181,6 +184,22 @@ class Study:
             f"of the rows{far if len(levels) > 2 else ''}.",
             range_sentence(problem, self.choice.selected.proba, self.range_bounds),
         ]
+
+    def _what_it_does(self, levels: list[str]) -> str:
+        """How the model comes to its probabilities, in a sentence."""
+        which = f"levels of {self.problem.target}, from {levels[0]} to {levels[-1]}"
+        if self.choice.weights:
+            return (
+                f"The model averages the probabilities that {len(self.choice.weights)} models "
+                f"give the {which}: {weights_in_words(self.choice.weights)}."
+            )
+        if not hasattr(self.model, "thresholds_"):
+            return f"The model gives every row a probability of each of the {which}."
+        cuts = "thresholds divide" if len(levels) > 2 else "threshold divides"
+        return (
+            f"The model gives every row a latent score; {len(levels) - 1} {cuts} the scores "
+            f"into the {which}."
+        )
 
     def _commonest_values(self) -> list[str]:
         """Which columns have effects at some of their values only."""
@@ -225,6 +244,7 @@ class Study:
                     "words": selected.description,
                     "why": self.choice.reason,
                 },
+                **self._of_stack(),
                 "scores": {
                     one.name: {"words": one.description, **one.scores}
                     for one in (*self.assessments, *self.baselines)
@@ -249,6 +269,15 @@ class Study:
             }
         )
         return found
+
+    def _of_stack(self) -> dict[str, Any]:
+        """Weights of the members, and the single model nearest to a stack."""
+        one = self.choice.simple
+        if one is None:
+            return {}
+        gap = difference(self.problem, one, self.choice.selected)
+        nearest = {"name": one.name, "difference": gap.mean, "standard_error": gap.error}
+        return {"weights": self.choice.weights, "nearest": nearest}
 
     def _of_regression(self) -> dict[str, Any]:
         """Coefficients and what belongs to them, for a linear model."""
@@ -316,12 +345,12 @@ def study(table: Any, target: str, *, model: str = "auto", **options: Any) -> St
     target : str
         Column of labels.
     model : str, default="auto"
-        A name of `MODELS`; ``"auto"`` tries several and selects the one with the lowest
-        cross-validated ranked probability score.
+        A name of `MODELS`; ``"auto"`` tries several and averages them with weights learnt from
+        the rows that each has not seen.
     **options
         ``order``, ``features``, ``drop``, ``weights``, ``counts``, ``group``, ``wide``,
         ``decision`` as in `problem_of`; ``budget``, ``max_seconds``, ``n_splits``, ``seed``,
-        ``jobs``, ``client``, ``terms``, ``progress`` as in `study_of`.
+        ``jobs``, ``client``, ``terms``, ``simple``, ``progress`` as in `study_of`.
 
     Returns
     -------
@@ -339,7 +368,7 @@ def study(table: Any, target: str, *, model: str = "auto", **options: Any) -> St
     (True, [15, 13, 12])
     """
     of_search = {"budget", "max_seconds", "n_splits", "seed", "jobs", "client", "terms",
-                 "progress"}  # fmt: skip
+                 "simple", "progress"}  # fmt: skip
     search = {name: options.pop(name) for name in of_search & set(options)}
     return study_of(problem_of(table, target, **options), model, **search)
 
@@ -355,6 +384,7 @@ def study_of(
     jobs: int = 1,
     client: Any = None,
     terms: LinearTerms | None = None,
+    simple: bool = False,
     progress: Callable[[str, float], Any] = lambda what, share: None,
 ) -> Study:
     """Fit, assess and explain an ordinal model of a problem.
@@ -364,7 +394,8 @@ def study_of(
     problem : Problem
         The rows. Of more than 20,000, models are assessed on a random sample of as many.
     name : str, default="auto"
-        A name of `MODELS`, or ``"auto"``.
+        A name of `MODELS`, or ``"auto"``: the average of several models, or below 60 rows the
+        Gaussian process.
     budget : float or None, default=120
         Processor seconds for the automatic choice, as estimated from the size of the table:
         which models are tried does not depend on the machine. None for no limit. Models of
@@ -384,6 +415,8 @@ def study_of(
         folder. Its workers must see the files.
     terms : LinearTerms, optional
         Link, nominal, scale and random effects of the model ``"linear"``.
+    simple : bool, default=False
+        Whether ``"auto"`` selects the single model nearest to the average of several.
     progress : callable, optional
         Called as ``progress(what, share)`` before every step, with text such as
         ``"boost, fold 3 of 10"`` and the share of the estimated cost that is done.
@@ -402,12 +435,18 @@ def study_of(
     >>> study_of(problem_of(frame, "effect"), "linear").choice.selected.name
     'linear'
     """
+    if simple and name != "auto":
+        raise ValueError(
+            f"`simple` selects among the models of 'auto', but the model is {name!r}; leave "
+            "one of the two out."
+        )
     if problem.whole is None:
         problem = sample_of(problem, seed)
     splits = folds(problem, n_splits=n_splits, seed=seed)
     skipped: list[Skipped] = []
     if name == "auto":
         wanted, skipped = candidates(problem.size(), len(splits), budget)
+        wanted, skipped = _without_mlr(problem, splits, wanted, skipped)
         if max_seconds is None and budget is not None:
             max_seconds = LIMIT_IN_BUDGETS * max(budget, 1.0)
     else:
@@ -428,27 +467,41 @@ def study_of(
     assessed = [one for one in answers if isinstance(one, Assessment)]
     stopped = [one for one in answers if isinstance(one, Skipped)]
     tried = [one for one in assessed if one.name not in BASELINES]
-    choice = choose(problem, tried)
+    stack, choice = choose_or_stack(problem, tried, splits, simple)
     selected = choice.selected
     if name != "auto":
         choice = Choice(selected, f"{name} ({selected.description}) was requested.")
     seconds = budget if budget is None or name == "auto" else LIMIT_IN_BUDGETS * budget
-    entry = next(one for one in wanted if one.name == selected.name)
-    fit = _FitToAll(problem, entry, seed, seconds, progress, whole, client)
-    pipeline, n_fitted, warned = _fitted_to_all(fit, selected, splits)
+    fit = _FitToAll(problem, seed, seconds, progress, whole, client)
+    pipeline, n_fitted, warned = _final(fit, choice, wanted, tried, splits)
+    said = (*_of_rows(problem, splits), *warned, *selected.warnings, *_of_the_limit(stopped))
     return Study(
         problem=problem,
-        assessments=tuple(tried),
+        assessments=tuple(tried if stack is None else [stack, *tried]),
         baselines=tuple(one for one in assessed if one.name in BASELINES),
         skipped=(*stopped, *skipped),
         choice=choice,
         pipeline=pipeline,
         effects=_effects(problem, pipeline, selected, budget, seed, progress, (1 + whole) / 2),
-        warnings=tuple(dict.fromkeys((*warned, *selected.warnings, *_of_the_limit(stopped)))),
+        warnings=tuple(dict.fromkeys(said)),
         n_folds=len(splits),
         seed=seed,
         fitted_rows=n_fitted,
     )
+
+
+def _without_mlr(
+    problem: Problem, splits: Sequence[Split], wanted: list[Model], skipped: list[Skipped]
+) -> tuple[list[Model], list[Skipped]]:
+    """The candidates without the one that cannot learn from rows of a single level."""
+    ranks = problem.order.encode(problem.y)
+    # Three rows: its inner folds, of a third of the rows each, must have two levels as well.
+    enough = all(np.sum(np.bincount(ranks[train]) >= 3) > 1 for train, _ in splits)
+    if len(wanted) == 1 or enough:
+        return wanted, skipped
+    reason = "in some folds fewer than two levels have three training rows"
+    left = [Skipped(one.name, one.description, reason) for one in wanted if one.name == "mlr"]
+    return [one for one in wanted if one.name != "mlr"], [*left, *skipped]
 
 
 def _share_of_folds(problem: Problem, entries: Sequence[Model], n_folds: int) -> float:
@@ -456,55 +509,61 @@ def _share_of_folds(problem: Problem, entries: Sequence[Model], n_folds: int) ->
     size = problem.size()
     rows = size.rows if problem.whole is None else len(problem.whole)
     of_folds = sum(entry.cost.of_folds(size, n_folds) for entry in entries)
-    of_all = max(entry.cost.of_fold(size._replace(rows=rows)) for entry in entries)
+    of_all = sum(entry.cost.of_fold(size._replace(rows=rows)) for entry in entries)
     return of_folds / (of_folds + of_all)
 
 
 @dataclass(frozen=True)
 class _FitToAll:
-    """The fit of one model to all rows of a table, or to as many as are worth their time."""
+    """The fit of a model to all rows of a table, or to as many as are worth their time."""
 
     problem: Problem
-    entry: Model
     seed: int
-    seconds: float | None  # for models that cannot read blocks
+    seconds: float | None  # for a model that cannot read blocks
     progress: Callable[[str, float], Any]
     share: float  # of the work, when this begins
     client: Any  # of a cluster, if there is one
 
-    def __call__(self, pipeline: Pipeline) -> int:
-        """Fit a pipeline in place; how many rows it was fitted to."""
+    def __call__(self, entry: Model, pipeline: Pipeline) -> int:
+        """Fit a pipeline in place; how many rows its model was fitted to.
+
+        The encoder learns from all rows that are in memory, so that it is the same for all
+        models.
+        """
         problem, whole = self.problem, self.problem.whole
-        self.progress(f"{self.entry.name}, all rows", self.share)
+        self.progress(f"{entry.name}, all rows", self.share)
         if whole is None:
             problem.fitted(pipeline)
             return len(problem)
-        if self.entry.by_blocks:
+        if entry.by_blocks:
             count = len(whole)
         else:
             size = problem.size()._replace(rows=len(whole))
-            count = self.entry.cost.rows_within(self.seconds, size)
-        if isinstance(whole, Problem):
-            keys = np.random.default_rng(self.seed).random(len(whole))
-            whole.fitted(pipeline, np.sort(np.argsort(keys)[:count]))
-            return count
-        pipeline[0].fit(problem.frame, problem.y)
-        return self._scanned(pipeline, whole, count)
+            count = entry.cost.rows_within(self.seconds, size)
+        if isinstance(whole, ScannedRows):
+            pipeline[0].fit(problem.frame, problem.y)
+            return self._scanned(entry, pipeline, whole, count)
+        pipeline[0].fit(whole.frame, whole.y)
+        keys = np.random.default_rng(self.seed).random(len(whole))
+        at = np.sort(np.argsort(keys)[:count])
+        X, weights = pipeline[0].transform(whole.rows(at)), whole.weights
+        fit_member(pipeline[-1], X, whole.y[at], None if weights is None else weights[at])
+        return count
 
-    def _scanned(self, pipeline: Pipeline, whole: ScannedRows, count: int) -> int:
-        if self.entry.by_blocks and self.client is not None and whole.scan.files:
+    def _scanned(self, entry: Model, pipeline: Pipeline, whole: ScannedRows, count: int) -> int:
+        if entry.by_blocks and self.client is not None and whole.scan.files:
             loaders = [(load_rows, part, pipeline[0]) for part in whole.parts()]
             fit_elsewhere(
                 pipeline[-1], OnCluster(PartitionedRows.from_loaders(loaders).persist())
             )
             return count
-        if self.entry.by_blocks and count > len(self.problem):
+        if entry.by_blocks and count > len(self.problem):
             passes = 0
 
             def blocks() -> Iterator[tuple[np.ndarray, ...]]:
                 nonlocal passes
                 passes += 1
-                what = f"{self.entry.name}, {len(whole):,} rows, pass {passes}"
+                what = f"{entry.name}, {len(whole):,} rows, pass {passes}"
 
                 def tell(read: float) -> None:
                     # Levels, a sample, and two or three visits: about five passes.
@@ -520,23 +579,51 @@ class _FitToAll:
         return len(y)
 
 
+def _final(
+    fit: _FitToAll,
+    choice: Choice,
+    wanted: Sequence[Model],
+    tried: Sequence[Assessment],
+    splits: Sequence[Split],
+) -> tuple[Pipeline, int, list[str]]:
+    """The selected model of all rows, the number of rows it was fitted to, and warnings."""
+    entries = {one.name: one for one in wanted}
+    known = {one.name: one for one in tried}
+    names = [*choice.weights] or [choice.selected.name]
+    if fit.seconds is not None:  # the members share the time
+        fit = replace(fit, seconds=fit.seconds / len(names))
+    pipelines: dict[str, Pipeline] = {}
+    counts, said = [], list[str]()
+    for i, name in enumerate(names):
+        share = fit.share + (1 - fit.share) * i / (2 * len(names))  # effects: the other half
+        pipelines[name], count, warned = _fitted_to_all(
+            replace(fit, share=share), entries[name], known[name], splits
+        )
+        counts.append(count)
+        said += warned
+    if not choice.weights:
+        return pipelines[names[0]], counts[0], said
+    pipeline = fitted_stack(fit.problem, choice, pipelines, tried, fit.seed)
+    return pipeline, min(counts), said
+
+
 def _fitted_to_all(
-    fit: _FitToAll, selected: Assessment, splits: Sequence[Split]
+    fit: _FitToAll, entry: Model, assessed: Assessment, splits: Sequence[Split]
 ) -> tuple[Pipeline, int, list[str]]:
     """The model of all rows; its link comes from the scores of the folds, if it needs one."""
     problem = fit.problem
-    pipeline = build_pipeline(fit.entry, problem, fit.seed)
+    pipeline = build_pipeline(entry, problem, fit.seed)
     estimator = pipeline[-1]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if selected.fold_scores is None or not needs_link(estimator):
-            n_fitted = fit(pipeline)
+        if assessed.fold_scores is None or not needs_link(estimator):
+            n_fitted = fit(entry, pipeline)
         else:
             calibration_folds = estimator.calibration_folds
-            n_fitted = fit(pipeline.set_params(model__calibration_folds=None))
+            n_fitted = fit(entry, pipeline.set_params(model__calibration_folds=None))
             own = level_scores(pipeline, problem.frame)
             calibrate_from_folds(
-                estimator, own, selected.fold_scores, splits, problem.y, problem.weights
+                estimator, own, assessed.fold_scores, splits, problem.y, problem.weights
             )
             estimator.set_params(calibration_folds=calibration_folds)
     return pipeline, n_fitted, name_terms(pipeline, [str(one.message) for one in caught])
@@ -553,10 +640,12 @@ def _effects(
 ) -> Effects:
     """Effects of the most important columns, with refits if the model is cheap enough.
 
+    A stack is never refitted: its intervals are those of its members.
+
     ``begun`` is the share of all work that is done before.
     """
-    count = REFITS
-    if budget is not None:
+    count = REFITS if selected.name != STACK else 0
+    if budget is not None and count:
         one = MODELS[selected.name].cost.of_fold(problem.size())
         if needs_link(pipeline[-1]):  # folds share a link, a refit learns one of its own
             one *= 1 + pipeline[-1].calibration_folds
@@ -577,6 +666,43 @@ def _effects(
 def _most_important(selected: Assessment, problem: Problem) -> list[str]:
     by_importance = sorted(selected.importance, key=lambda name: -selected.importance[name])
     return (by_importance or problem.columns)[:MAX_EFFECTS]
+
+
+def _of_rows(problem: Problem, splits: Sequence[Split]) -> list[str]:
+    """Warnings of levels with fewer rows than folds, and of copies of rows in other folds."""
+    found, n_folds = [], len(splits)
+    levels = [str(level) for level in problem.order.levels.tolist()]
+    rare = [
+        f"{level} ({counted(count, 'row')})"
+        for level, count in zip(levels, problem.counts, strict=True)
+        if 0 < count < n_folds
+    ]
+    if rare:
+        found.append(
+            f"fewer rows than the {n_folds} folds have these levels of {problem.target}: "
+            f"{', '.join(rare)}. What the scores say of them rests on few rows."
+        )
+    copies = _copies(problem, splits)
+    if copies:
+        found.append(
+            f"{counted(copies, 'row')} agree with a row of another fold in all columns and in "
+            f"{problem.target}. If they are copies, the scores are too good: leave copies out, "
+            "or name a column of groups that belong together."
+        )
+    return found
+
+
+def _copies(problem: Problem, splits: Sequence[Split]) -> int:
+    """Rows that have a copy in another fold; none where most rows share their features."""
+    fold = np.zeros(len(problem), dtype=np.int64)
+    for k, (_, test) in enumerate(splits):
+        fold[test] = k
+    groups = row_groups(problem.frame)
+    if 2 * (groups.max() + 1) < len(groups):  # few columns with few values: not copies
+        return 0
+    row = row_groups(np.column_stack([groups, problem.order.encode(problem.y)]))
+    pairs = np.unique(np.column_stack([row, fold]), axis=0)[:, 0]
+    return int(np.sum(np.bincount(pairs)[row] > 1))
 
 
 def _of_the_limit(stopped: Sequence[Skipped]) -> list[str]:
