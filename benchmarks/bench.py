@@ -22,7 +22,7 @@ def compute(spec: Spec, cells: Iterable[Any] | None = None, **options: Any) -> N
     """Compute the cells without a row; the options are those of `run`."""
     store = Store(RESULTS / f"{spec.experiment}.jsonl")
     cells = list(spec.cells() if cells is None else cells)
-    run(spec, store, cells=cells, progress=_tell, **options)
+    run(spec, store, cells=cells, progress=tell, **options)
 
 
 def rows(spec: Spec, cells: Iterable[Any] | None = None) -> list[dict[str, Any]]:
@@ -38,7 +38,7 @@ def say(text: str, end: str = "\n") -> None:
     print(text, end=end, file=sys.stderr, flush=True)
 
 
-def _tell(done: int, total: int, row: dict[str, Any]) -> None:
+def tell(done: int, total: int, row: dict[str, Any]) -> None:
     what = f"{row['method']} on {row['set']}, {row['partition']}"
     if "error" in row:
         say(f"{done} of {total}: {what} failed: {row['error']['message']}")

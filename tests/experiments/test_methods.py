@@ -19,7 +19,9 @@ def split():
 
 def test_narrow_errors_are_those_of_a_deviation_divided_by_the_root_of_two(split):
     found = methods.ordinal_gp(split, 1, "laplace")
-    model = OrdinalGP(inference="laplace", random_state=1).fit(split.X, split.y)
+    model = OrdinalGP("gaussian", link="probit", inference="laplace", random_state=1).fit(
+        split.X, split.y
+    )
     mean, variance = model.predict_latent(split.X_test)
     deviation = np.sqrt((variance + model.noise_**2) / 2)
     below = ndtr((model.thresholds_ - mean[:, None]) / deviation[:, None])
@@ -32,7 +34,9 @@ def test_narrow_errors_are_those_of_a_deviation_divided_by_the_root_of_two(split
 
 def test_exact_errors_are_those_of_the_estimator(split):
     found = methods.ordinal_gp(split, 1, "ep")
-    model = OrdinalGP(inference="ep", random_state=1).fit(split.X, split.y)
+    model = OrdinalGP("gaussian", link="probit", inference="ep", random_state=1).fit(
+        split.X, split.y
+    )
     away = np.abs(model.predict(split.X_test) - split.y_test)
     assert found["zero_one"] == pytest.approx(np.mean(away > 0))
     assert found["mae"] == pytest.approx(np.mean(away))

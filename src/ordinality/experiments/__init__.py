@@ -1,7 +1,7 @@
 """Experiments: cells computed once and kept, set side by side, tested and reported.
 
 - `Spec`, `Method`, `Metric`: what an experiment is, as a value; `papers` holds four papers',
-  `large_data` one of our own.
+  `defaults`, `large_data` and `league` our own.
 - `run` and `Store`: cells to rows, stopped and resumed at any time.
 - `table`: the means of an experiment, beside published ones where there are any.
 - `rank_sum`, `signed_rank`, `corrected_t`, `bayesian_signed_rank`, `friedman`,

@@ -92,7 +92,8 @@ def smooth(name: str, partition: int) -> HeldModel:
     data = smooth_ordinal(n, LEVELS, d=FEATURES, noise=NOISE, seed=partition)
     # One thread, as in the cells: rounding, and so theta, is the same whoever asks first.
     with threadpool_limits(1):
-        model = OrdinalGP(inducing=None, standardize=False).fit(data.X, data.y)
+        model = OrdinalGP("gaussian", link="probit", inducing=None, standardize=False)
+        model.fit(data.X, data.y)
     likelihood = Ordinal(model.thresholds_, model.noise_)
     return HeldModel(
         data.X, data.y - 1, data.X_test, data.y_test - 1, model.kernel_, likelihood

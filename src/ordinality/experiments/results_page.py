@@ -206,7 +206,7 @@ def _entry(
     return ResultEntry(
         name, method, metric,
         np.array([value for value in values if value is not None], dtype=np.float64),
-        spec.partitions if has_it else 0, sum("error" in row for row in done),
+        spec.partitions_of(name) if has_it else 0, sum("error" in row for row in done),
         theirs, _published_sd(spec, theirs), spec.spread,
         None if at is None or spec.along is None else spec.along[at],
     )  # fmt: skip
@@ -558,8 +558,8 @@ def _rendered_entry(e: ResultEntry) -> dict[str, Any]:
 INTRO = """\
 # Beside the published tables
 
-Every table and figure of four papers, ours beside theirs, and at the end an experiment of our
-own, [schemes for large data](large-data.md). This page is written by
+Every table and figure of four papers, ours beside theirs, and two experiments of our own,
+[the league](league.md) and [schemes for large data](large-data.md). This page is written by
 `ordinality reproduce --page docs/results.md --results results` from the rows in the
 folder `results`; `ordinality reproduce gpor/table-2` computes a table anew, and
 `ordinality reproduce gpor/table-2 --check 10` computes ten stored rows again and compares.

@@ -192,6 +192,8 @@ class Spec:
         Of a figure whose cells are curves: where on the axis the entries of each metric are.
     apart : frozenset of (set, method), default=frozenset()
         Cells that take so long that they are computed only when the method is named.
+    fewer : mapping, default={}
+        From set to its number of partitions, of sets that have fewer than the others.
     build : callable, default=None
         ``build(spec, rows)`` makes the report's table where it is not one of means.
     draw : callable, default=None
@@ -227,6 +229,7 @@ class Spec:
     axis_title: str = ""
     along: tuple[float, ...] | None = None
     apart: frozenset[tuple[str, str]] = frozenset()
+    fewer: Mapping[str, int] = field(default_factory=dict)
     build: Callable[..., Any] | None = None
     draw: Callable[..., Any] | None = None
 
@@ -306,10 +309,25 @@ class Spec:
             if partitions and partition not in partitions:
                 continue
             for name in self.sets:
-                if sets and name not in sets:
+                if (sets and name not in sets) or partition > self.partitions_of(name):
                     continue
                 every = (self.cell(name, partition, m) for m in chosen or self._plain(name))
                 yield from {cell.key: cell for cell in every}.values()
+
+    def partitions_of(self, name: str) -> int:
+        """Count the partitions of a set.
+
+        Parameters
+        ----------
+        name : str
+            Of the set.
+
+        Returns
+        -------
+        count : int
+            They are numbered from 1 to it.
+        """
+        return self.fewer.get(name, self.partitions)
 
     def _plain(self, name: str) -> list[Method]:
         """Methods of a run that names none."""

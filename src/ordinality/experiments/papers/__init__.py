@@ -15,7 +15,7 @@ from ordinality.experiments.spec import Spec
 __all__ = ["get", "names"]
 
 PAPERS = ("gpor", "orboost", "plsor", "preference")
-OWN = ("large_data",)
+OWN = ("defaults", "large_data", "league")
 
 
 @cache

@@ -311,7 +311,9 @@ def regions_of_ranks(spec: Spec, rows: Any) -> Any:
             model: Any = (
                 OrdinalSVMCV(calibration_folds=None, random_state=1)
                 if method.name == "svm"
-                else OrdinalGP(inference=method.settings["inference"], random_state=1)
+                else OrdinalGP(
+                    **methods.PAPER, inference=method.settings["inference"], random_state=1
+                )
             )
             predict = model.fit(split.X, split.y).predict
             panels.append((f"{method.title}, {name}", predict, split.X, split.y))
@@ -354,7 +356,7 @@ def stars_gp(split: Split, seed: int, inference: str) -> dict[str, Any]:
     """Gaussian process on the correlations, their scale and the noise learnt."""
     from ordinality.estimators import OrdinalGP
 
-    model = OrdinalGP("precomputed", inference=inference, random_state=seed)
+    model = OrdinalGP("precomputed", link="probit", inference=inference, random_state=seed)
     return _tested(model, split)
 
 
@@ -412,7 +414,8 @@ def _relevant(table: str, partition: int) -> NDArray[np.int64]:
         every = load(f"genes/{table}")
         X, y = every.X, every.y
     d = X.shape[1]
-    model = OrdinalGP(Linear(np.full(d, 1 / d)), inference="laplace").fit(X, y)
+    kernel = Linear(np.full(d, 1 / d))
+    model = OrdinalGP(kernel, link="probit", inference="laplace").fit(X, y)
     return np.argsort(-model.relevance_, kind="stable")
 
 
@@ -428,7 +431,9 @@ def few_genes(problem: Any, seed: int, method: str) -> dict[str, Any]:
         model: Any = (
             OrdinalSVMCV("linear", calibration_folds=None, random_state=seed)
             if method == "svm"
-            else OrdinalGP(Linear(1 / count), inference=method, random_state=seed)
+            else OrdinalGP(
+                Linear(1 / count), link="probit", inference=method, random_state=seed
+            )
         )
         few = split._replace(X=split.X[:, kept], X_test=split.X_test[:, kept])
         for name, value in _tested(model, few).items():

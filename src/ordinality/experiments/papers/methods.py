@@ -30,6 +30,9 @@ __all__ = [
     "rounded",
 ]
 
+# What the papers have in place of the defaults of `OrdinalGP`.
+PAPER: dict[str, Any] = {"kernel": "gaussian", "link": "probit"}
+
 Errors = dict[str, Any]
 Numbers = NDArray[np.int64]
 
@@ -45,7 +48,7 @@ def ordinal_gp(split: Split, seed: int, inference: str, **options: Any) -> Error
     """Gaussian process for ordinal regression."""
     from ordinality.estimators import OrdinalGP
 
-    model = OrdinalGP(inference=inference, random_state=seed, **options)
+    model = OrdinalGP(**PAPER, inference=inference, random_state=seed, **options)
     exact = _probable(model, split)
     narrow = _of_probabilities(_narrow_proba(model, split.X_test), model.levels_, split.y_test)
     return exact | {f"{name}_narrow": value for name, value in narrow.items()}
@@ -200,27 +203,19 @@ def comparisons_gp(
 ) -> Errors:
     """Gaussian process of comparisons; ``kernel`` is "gaussian", "ard" or "linear"."""
     from ordinality.estimators import PreferenceGP
-    from ordinality.kernels import Gaussian, Linear
 
-    d = pairs.X.shape[1]
-    chosen: dict[str, Any] = {
-        "gaussian": lambda: Gaussian(np.sqrt(d)),
-        "ard": lambda: Gaussian(np.full(d, np.sqrt(d))),
-        "linear": Linear,
-    }
-    X = _scaled(pairs.X)
     model = PreferenceGP(
-        X, kernel=chosen[kernel](), item_effects=False, inference=inference, standardize=False,
-        **options,
+        _scaled(pairs.X), kernel=kernel, item_effects=False, inference=inference,
+        standardize=False, **options,
     ).fit(pairs.train)  # fmt: skip
     return _of_pairs(model, pairs)
 
 
 def comparisons_default(pairs: Pairs, seed: int) -> Errors:
-    """`PreferenceGP` as it comes: items have effects of their own beside their features."""
+    """Items with effects of their own beside their features, as `PreferenceGP` has them."""
     from ordinality.estimators import PreferenceGP
 
-    return _of_pairs(PreferenceGP(pairs.X).fit(pairs.train), pairs)
+    return _of_pairs(PreferenceGP(pairs.X, kernel="gaussian").fit(pairs.train), pairs)
 
 
 def _of_pairs(model: Any, pairs: Pairs) -> Errors:
@@ -271,8 +266,9 @@ def classes_gp(split: Split, seed: int, inference: str = "laplace") -> Errors:
     from ordinality.estimators import LabelRankingGP
 
     model = LabelRankingGP(
-        graph="multiclass", inference=inference, standardize=False, random_state=seed
-    )
+        "gaussian", graph="multiclass", inference=inference, standardize=False,
+        random_state=seed,
+    )  # fmt: skip
     return _of_classes(model.fit(split.X, split.y), split)
 
 

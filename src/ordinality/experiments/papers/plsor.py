@@ -186,7 +186,8 @@ def along_a_line(spec: Spec, rows: Any) -> Any:
 
     split = spec.problem("line", 1)
     panels = []
-    models: Any = (OrdinalGP(), LeastSquaresOrdinalGP())  # in the order of the spec's methods
+    # In the order of the spec's methods.
+    models: Any = (OrdinalGP(**methods.PAPER), LeastSquaresOrdinalGP())
     for method, model in zip(spec.methods, models, strict=True):
         proba = model.fit(split.X, split.y).predict_level_proba(split.X_test)
         mean = proba @ model.levels_
