@@ -29,11 +29,14 @@ __all__ = ["Commands", "Interruption", "Refusal", "main"]
 
 # Each is defined in the module of its name, and listed in the order in which a user needs it.
 COMMANDS = [
+    "ask",
     "fit",
     "predict",
     "evaluate",
     "explain",
     "compare",
+    "rank",
+    "serve",
     "info",
     "data",
     "reproduce",

@@ -5,13 +5,15 @@
 not fit in memory, and `open_table` decides by its size. `suggest` recognises the order of
 levels; `write` saves columns, `write_blocks` saves them as they come, and `formula_cells`
 counts cells that a spreadsheet would take for formulas. `choices_to_pairs` and
-`rankings_to_pairs` turn tables of choices and of ranks into comparisons.
+`rankings_to_pairs` turn tables of choices and of ranks into comparisons, and `comparisons`
+reads the answers of people, by the names of items.
 """
 
 from ordinality.scales import Suggestion, suggest
 
 from .choices import Comparisons, choices_to_pairs, rankings_to_pairs
 from .columns import Table, TableError
+from .comparisons import AnswerTable, comparisons
 from .encoding import feature_names, rows_for, sources
 from .read import read
 from .scan import Scan, open_table, scan
@@ -19,6 +21,7 @@ from .task import Task, features_and_target
 from .write import formula_cells, write, write_blocks
 
 __all__ = [
+    "AnswerTable",
     "Comparisons",
     "Scan",
     "Suggestion",
@@ -26,6 +29,7 @@ __all__ = [
     "TableError",
     "Task",
     "choices_to_pairs",
+    "comparisons",
     "feature_names",
     "features_and_target",
     "formula_cells",

@@ -1,0 +1,95 @@
+"""The items to ask about: a table with a column of names, or a text file with a name a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..tables import Table, TableError, read
+from ..tables.columns import column, is_text, listed, numbers, words
+
+__all__ = ["ItemList", "read_items"]
+
+TEXT = (".txt", ".text", ".md", ".list", "")  # suffixes of files with a name a line
+MOST = 500  # items; a question about one of 600 takes half a second
+
+
+class ItemList(NamedTuple):
+    """Features of items by their names, and what was left out, as sentences."""
+
+    features: dict[str, dict[str, float]]
+    notes: tuple[str, ...]
+
+
+def read_items(path: str | Path, key: str | None = None, most: int = MOST) -> ItemList:
+    """Read the names of items from a file, and their features from its columns of numbers."""
+    if Path(path).suffix.lower() in TEXT:
+        if key is not None:
+            raise TableError(f"{path} is a text file without columns, so it has no {key!r}.")
+        names = [line.strip() for line in _lines(Path(path))]
+        return ItemList({name: {} for name in _different(names, path, most, skip=True)}, ())
+    table = read(path)
+    key = _key_of(table) if key is None else key
+    names = _different(words(column(table, key)), path, most)
+    kept = {name: values for name in table.names if name != key
+            if (values := _feature(table, name)) is not None}  # fmt: skip
+    rest = [name for name in table.names if name != key and name not in kept]
+    notes = [*table.notes]
+    if kept:
+        notes.append(f"Features of the items: {listed(list(kept))}.")
+    if rest:
+        notes.append(f"Not used, since not all cells are different numbers: {listed(rest)}.")
+    rows = {name: {c: float(kept[c][i]) for c in kept} for i, name in enumerate(names)}
+    return ItemList(rows, tuple(notes))
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise TableError(
+            f"{path} is not text in UTF-8; save it as such, with one name a line."
+        ) from None
+
+
+def _key_of(table: Table) -> str:
+    """The first column of text."""
+    for name in table.names:
+        if is_text(table.frame[name].dtype):
+            return name
+    raise TableError(
+        f"{table.source} has no column of text; say which of its columns has the names of the "
+        f"items: {listed(table.names)}."
+    )
+
+
+def _feature(table: Table, name: str) -> np.ndarray | None:
+    """A column of numbers without gaps, of which two at least differ; None for others."""
+    series = column(table, name)
+    if not series.dtype.is_numeric():
+        return None
+    values = numbers(series)
+    return values if np.all(np.isfinite(values)) and np.ptp(values) > 0.0 else None
+
+
+def _different(
+    cells: list[str | None] | list[str], path: str | Path, most: int, skip: bool = False
+) -> list[str]:
+    """Names, refused where one is missing (or passed over), or comes twice."""
+    row_of: dict[str, int] = {}
+    for row, name in enumerate(cells, start=1 if skip else 2):
+        if not name:
+            if skip:
+                continue
+            raise TableError(f"{path} has no name in line {row}; name every item.")
+        if name in row_of:
+            raise TableError(
+                f"{path} names {name!r} twice, in lines {row_of[name]} and {row}; every item "
+                "needs a name of its own."
+            )
+        row_of[name] = row
+    if not 2 <= len(row_of) <= most:
+        raise TableError(f"{path} has {len(row_of)} items; wanted from 2 to {most} of them.")
+    return list(row_of)
