@@ -1,10 +1,12 @@
 """What tests share: the folder of published data, reference values, and a cluster."""
 
+import gc
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,20 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError("tests/compile_loops.py failed; its error stands above.")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Leave what is imported and collected, which lives to the end, out of garbage collection.
+
+    Half of the time of collecting ten thousand tests was a search for garbage among them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Folder of published data sets, named by ORDINALITY_DATA; tests without it are skipped."""
@@ -48,16 +64,31 @@ def vectors() -> dict:
     return json.loads((Path(__file__).parent / "vectors.json").read_text(encoding="utf-8"))
 
 
+@pytest.fixture(scope="module")
+def few_refits() -> Iterator[None]:
+    """Four refits for the standard errors of effects; a study makes 50, or at least 10."""
+    room = import_module("ordinality.workbench.study")  # the package has a function of its name
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(room, "REFITS", 4)
+        patch.setattr(room, "FEWEST_REFITS", 4)
+        yield
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
     """A Dask cluster of two processes on this machine, started by the first test that asks."""
+    import dask
     from distributed import LocalCluster
+    from distributed.utils import get_mp_context
 
     # Workers import the functions of these tests, and take the path from this process.
     root = str(Path(__file__).parents[1])
     sys.path.insert(0, root)
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    ) as started:
-        yield started
+    # Tests kill workers. They are forks of a process that has loaded what all of them need.
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context().set_forkserver_preload(["tests.distributed.preloaded"])
+        with LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as started:
+            yield started
     sys.path.remove(root)

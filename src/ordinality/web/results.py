@@ -1,0 +1,104 @@
+"""Results as pages show them: the newest summary of the model, and answers from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..panel.managed_store import ManagedStore
+from ..panel.served_store import JudgeRecord, ServedStudy
+from .views import AdminView, RankingView, TrustView
+from .visits import Visit
+
+__all__ = ["head_of", "own_answers", "ranking_view", "said", "summary_of", "trust_view"]
+
+SIDE = 1.645  # standard deviations on each side of a mean: 90 % of a normal
+
+
+def summary_of(store: ManagedStore, study_id: int) -> Mapping[str, Any]:
+    """What the model says of a study; empty if it has said nothing yet."""
+    return store.summary(study_id)
+
+
+def head_of(visit: Visit, page: str) -> AdminView:
+    """What all pages of the admin about a study have."""
+    task, found = visit.here, visit.store.summary(visit.here.id)
+    notes, answers = list(found.get("notes", ())), visit.store.count_answers(task.id)
+    if not visit.store.model_runs():
+        notes.append(
+            "The model process is not running: answers are kept, and random pairs are asked."
+        )
+    elif found and answers - found["answers"] > max(50, answers // 10):
+        notes.append(f"This knows {found['answers']} of {answers} answers; more will come.")
+    return AdminView(task.slug, task.question, page, visit.form, answers, tuple(notes))
+
+
+def own_answers(
+    store: ManagedStore, task: ServedStudy, of: JudgeRecord
+) -> list[dict[str, Any]]:
+    """What a judge has answered, newest first."""
+    title = {i: each.title for i, each in task.items.items()}
+    return [
+        {
+            "left": title[given.left], "right": title[given.right],
+            "said": said(given, title), "seconds": given.seconds,
+        }
+        for given in reversed(store.answers(task.id))
+        if given.judge == of.name
+    ]  # fmt: skip
+
+
+def said(given: Any, title: Mapping[int, str]) -> str:
+    """An answer in words."""
+    if given.kind == "skip":
+        return "skipped"
+    if given.value == 0:
+        return "about equal"
+    better = title[given.left if given.value > 0 else given.right]
+    return f"{better} is {'much ' if abs(given.value) > 1 else ''}better"
+
+
+def ranking_view(visit: Visit) -> RankingView:
+    """The ranking of the newest snapshot."""
+    task, found = visit.here, visit.store.summary(visit.here.id)
+    head = head_of(visit, "ranking")
+    if not found:
+        sentence = "There is no ranking yet; it comes some seconds after the first answers."
+        return RankingView(head, sentence, "", task.settings.top, ())
+    return RankingView(
+        head, found["sentence"], found["made"], found["top"],
+        tuple(_rows(found["items"], task)), tuple(found.get("beside", ())),
+        found["short"], found["trust"]["contradicted"],
+    )  # fmt: skip
+
+
+def _rows(rows: list[dict[str, Any]], task: ServedStudy) -> list[dict[str, Any]]:
+    """Places with the interval of the utility as shares of the widest."""
+    if not rows:
+        return []
+    low = min(row["utility"] - SIDE * row["sd"] for row in rows)
+    wide = max(row["utility"] + SIDE * row["sd"] for row in rows) - low or 1.0
+    return [
+        {
+            **row,
+            "item": task.items[row["id"]].title,
+            "low": (row["utility"] - SIDE * row["sd"] - low) / wide,
+            "middle": (row["utility"] - low) / wide,
+            "high": (row["utility"] + SIDE * row["sd"] - low) / wide,
+        }
+        for row in rows
+        if row["id"] in task.items
+    ]
+
+
+def trust_view(visit: Visit) -> TrustView:
+    """How far the ranking can be trusted, from the newest snapshot."""
+    found, head = visit.store.summary(visit.here.id), head_of(visit, "trust")
+    if not found:
+        sentence = "Nothing can be said yet; it comes some seconds after the first answers."
+        return TrustView(head, sentence, False, {}, (), None, None, None, {})
+    trust = found["trust"]
+    return TrustView(
+        head, found["sentence"], trust["contradicted"], trust["checks"], tuple(trust["bins"]),
+        found.get("halves"), found.get("separation"), found["wrong"], trust["tests"],
+    )  # fmt: skip

@@ -1,0 +1,176 @@
+// Answers by fetch and by keys; results that follow the model. Everything works without it.
+"use strict";
+(() => {
+  const find = (which, within = document) => within.querySelector(which);
+  const root = document.documentElement;
+  const GUARD = 250; // milliseconds for which a new question takes no answer
+  const parse = (text) => new DOMParser().parseFromString(text, "text/html");
+  const sleep = (time) => new Promise((done) => setTimeout(done, time));
+
+  // The time that a question was seen, in seconds; a hidden page does not count.
+  let spent = 0, since = performance.now(), shownAt = since;
+  const seconds = () => (spent + (document.hidden ? 0 : performance.now() - since)) / 1000;
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) spent += performance.now() - since;
+    else since = performance.now();
+  });
+
+  // Answers
+
+  let busy = false;
+
+  async function send(form, button) {
+    const sent = new URLSearchParams(new FormData(form));
+    sent.set(button.name, button.value);
+    sent.set("seconds", seconds().toFixed(2));
+    sent.set("reply", "page");
+    // The server knows a question by its number: the same answer twice is one answer.
+    for (let wait = 500; ; wait = Math.min(2 * wait, 8000)) {
+      try {
+        const reply = await fetch(form.getAttribute("action"), {
+          method: "POST", body: sent, signal: AbortSignal.timeout(10000),
+        });
+        if (reply.status < 500 && reply.status !== 429) return await reply.text();
+      } catch { /* no reply: once more */ }
+      const words = "Not saved yet. Trying again…", said = find(".said");
+      say(words);
+      said.textContent = words;
+      said.className = "said flag";
+      await sleep(wait);
+    }
+  }
+
+  function say(words) { find("#live").textContent = words; }
+
+  // Wait for the pictures of a page, though not for long.
+  const loaded = (page) => Promise.race([sleep(3000), Promise.allSettled(
+    [...page.images].map((each) => {
+      const picture = new Image();
+      picture.src = each.getAttribute("src");
+      return picture.decode();
+    }))]);
+
+  function show(page) {
+    if (!find("main", page)) return location.reload(); // not a page of ours: of a proxy, say
+    find("main").replaceWith(document.adoptNode(find("main", page)));
+    document.body.className = page.body.className;
+    document.title = page.title;
+    root.classList.add("fresh");
+    scrollTo(0, 0);
+    find("h1").focus({ preventScroll: true });
+    say((find(".said") || find("h1")).textContent.trim());
+    spent = 0;
+    since = shownAt = performance.now();
+  }
+
+  document.addEventListener("submit", async (event) => {
+    const form = event.target, button = event.submitter;
+    if (!/\/answer$/.test(form.getAttribute("action")) || !button) return;
+    event.preventDefault();
+    if (busy || performance.now() - shownAt < GUARD) return;
+    busy = true;
+    try {
+      const page = parse(await send(form, button));
+      await loaded(page);
+      show(page);
+    } finally {
+      busy = false;
+    }
+  });
+
+  // Keys
+
+  const KEYS = {
+    ArrowLeft: "left", 1: "left", ArrowRight: "right", 2: "right", ArrowDown: "equal", 0: "equal",
+    "=": "equal", s: "skip", u: "undo", Backspace: "undo",
+  };
+  const SHIFTED = { ArrowLeft: "left2", Digit1: "left2", ArrowRight: "right2", Digit2: "right2" };
+
+  // Some layouts have digits on shifted keys: what was typed goes before where the key is.
+  function actOf(event) {
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const shifted = event.shiftKey && !/^[0-9]$/.test(key) && SHIFTED[event.code];
+    return shifted || KEYS[key];
+  }
+
+  let useKeys = true;
+  try { useKeys = localStorage.getItem("keys") !== "off"; } catch { /* not allowed here */ }
+
+  const scrolls = (element) => element.scrollHeight > element.clientHeight + 1;
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
+    if (!useKeys || !find("#answer") || find("dialog[open]")) return;
+    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    if (event.key === "?") { find("#help")?.showModal(); return event.preventDefault(); }
+    if (event.key === "ArrowDown" && (scrolls(root) || scrolls(event.target))) return;
+    const button = find(`main button[name=act][value=${actOf(event)}]`);
+    if (!button) return;
+    event.preventDefault();
+    if (!event.repeat) button.form.requestSubmit(button);
+  });
+
+  function setKeys(on) {
+    useKeys = on;
+    root.classList.toggle("keys", on);
+    const box = find("#use-keys");
+    if (box) box.checked = on;
+    try { localStorage.setItem("keys", on ? "on" : "off"); } catch { /* not allowed here */ }
+  }
+
+  document.addEventListener("change", (event) => {
+    if (event.target.id === "use-keys") setKeys(event.target.checked);
+  });
+
+  // Dialogs, pictures, links to copy
+
+  document.addEventListener("click", async (event) => {
+    const at = (which) => event.target.closest(which);
+    if (at("[data-open]")) find("#" + at("[data-open]").dataset.open).showModal();
+    else if (at("[data-close]") || at("dialog.picture")) at("dialog").close();
+    else if (at("a.zoom") && find("#picture") && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      const picture = find("#picture img"), shown = find("img", at("a.zoom"));
+      [picture.src, picture.alt] = [shown.src, shown.alt];
+      find("#picture").showModal();
+    } else if (at("[data-copy]")) {
+      await navigator.clipboard.writeText(find("#" + at("[data-copy]").dataset.copy).textContent);
+      at("[data-copy]").textContent = "Copied";
+    }
+  });
+
+  // Results: the server says when there is a new snapshot
+
+  const { events, page } = document.body.dataset;
+  let source, newest;
+
+  async function refresh() {
+    const reply = await fetch(page);
+    if (!reply.ok) return;
+    const now = parse(await reply.text());
+    for (const old of document.querySelectorAll("[data-live]")) {
+      const fresh = find(`[data-live=${old.dataset.live}]`, now);
+      if (fresh && !old.contains(document.activeElement)) old.replaceWith(document.adoptNode(fresh));
+    }
+  }
+
+  function follow() {
+    source?.close();
+    if (!events || document.hidden) return;
+    source = new EventSource(events);
+    source.onmessage = ({ data }) => {
+      if (data !== newest) refresh(); // also at first: the page may be older than its events
+      newest = data;
+    };
+  }
+
+  document.addEventListener("visibilitychange", follow);
+  addEventListener("pagehide", () => source?.close());
+  // A page that comes back from the browser's memory may have an old question.
+  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+
+  root.classList.add("script");
+  setKeys(useKeys);
+  follow();
+  if (location.search.includes("said=")) history.replaceState(null, "", location.pathname);
+})();
