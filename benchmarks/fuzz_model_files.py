@@ -370,9 +370,12 @@ def _ask_further(model, rows):
                  "predict_pairs_proba", "scores"):  # fmt: skip
         if hasattr(model, name):
             getattr(model, name)(rows)
-    for name in ("utility", "rank", "posterior", "log_evidence"):
+    of_items = hasattr(model, "utility")
+    for name in ("utility", "rank", "log_evidence"):
         if hasattr(model, name):
             getattr(model, name)()
+    if hasattr(model, "posterior"):
+        model.posterior() if of_items else model.posterior(rows, joint=False)
     if hasattr(model, "predict_choice"):
         model.predict_choice([0, 1, 2])
     if hasattr(model, "update"):

@@ -82,6 +82,8 @@ ORDINAL = {
     "bound": OrdinalGP(criterion="bound", decision="median", hyperprior=None),
     "noise by features": OrdinalGP(scale="log-linear"),
     "logit": OrdinalGP(link="logit", random_state=np.random.RandomState(0)),
+    "student": OrdinalGP(link="student"),
+    "cloglog": OrdinalGP(link="cloglog", inference="laplace"),
     "ard": OrdinalGP("ard"),
     "plsor": LeastSquaresOrdinalGP(),
     "plsor ard": LeastSquaresOrdinalGP(2.0 * Gaussian(np.ones(3))),
@@ -95,7 +97,9 @@ ORDINAL = {
     "borrowed lines": OrdinalBoost(learner=LogisticRegression(), n_estimators=3),
     "trees": OrdinalTrees(5),
     "sets": OrdinalConformal(LogisticRegression()),
-    "sets of trees": OrdinalConformal(OrdinalTrees(3), method="split", per_level=True),
+    "sets of trees": OrdinalConformal(
+        OrdinalTrees(3), method="split", per_level=True, calibration_fraction=0.5
+    ),
     "stack": OrdinalStack(
         [
             ("gp", OrdinalGP(optimizer=None)),

@@ -52,6 +52,7 @@ _LEARNERS = part(
     "ClippedFunction", "DecisionStump", "DecisionTree", "Halfspace", "SoftHalfspace", d="d"
 )
 _LINK = choice("probit", "logit")
+_NOISE = choice("probit", "logit", "cloglog", "loglog", "student")
 _VALUE = number(open=True)  # for information: an evidence or a gap may be infinite
 _POSITIVE = number(above=True)
 _INFORMATION = floats("?", nan=True, infinite=True)
@@ -90,7 +91,7 @@ _VALUES: dict[str, Layout] = {
     "Spline": {},
     "Sum": {"parts": every(_KERNEL), "also": _checked},
     "Ordinal": {
-        "thresholds": floats("K-1", increasing=True), "noise": _POSITIVE, "link": _LINK
+        "thresholds": floats("K-1", increasing=True), "noise": _POSITIVE, "link": _NOISE
     },
     "Symmetric": {
         "thresholds": floats("K-1", increasing=True), "noise": _POSITIVE, "link": _LINK,
@@ -112,7 +113,10 @@ _VALUES: dict[str, Layout] = {
     "Scaling": {"centre": floats("d", low=-1e300, high=1e300),
                 "spread": floats("d", low=1e-300, high=1e300)},
     "Hyperprior": {"centre": floats("t"), "sd": floats("t", low=0.0, infinite=True),
-                   "half": optional(floats("t", infinite=True, nan=True))},
+                   "half": optional(floats("t", infinite=True, nan=True)),
+                   "degrees": optional(floats("t", low=0.0, infinite=True)),
+                   "together?": optional(ints("g", low=0, high="t")),
+                   "spread?": number(0.0)},
 }  # fmt: skip
 
 # ---------------------------------------------------------------- Gaussian processes
@@ -143,6 +147,7 @@ def _sees(problem: Any) -> bool:
     n, m, design = len(problem.X), len(problem.y), problem.design
     seen = design.n if isinstance(design, Labels) else n if isinstance(design, Direct) else 0
     seen = seen or design.size
+    seen -= problem.n_coefficients
     return _covers(problem) and seen == n and (m == n if isinstance(design, Direct) else True)
 
 
@@ -192,6 +197,7 @@ _PROBLEM: Layout = {
     "tol": _POSITIVE,
     "max_iter": count(low=1),
     "design": part("Direct", "Labels", "Combinations", m="m"),
+    "n_coefficients?": count(),
     "also": _sees,
 }
 _REGRESSION: Layout = {
@@ -251,7 +257,7 @@ _PROCESSES: dict[str, Layout] = {
     },
     "Direct": {},
     "Combinations": {
-        "size": count(low=1),
+        "size": count(),
         "index": ints("m", "w", low=0),
         "value": floats("m", "w"),
         "also": lambda rows: np.all(rows.index < rows.size) and rows.index.flags.c_contiguous
@@ -311,6 +317,11 @@ _PROCESSES: dict[str, Layout] = {
                "inverse": flag},
     "Predictor": {"factor": part("Factor", n="n"), "alpha": floats("n")},
     "LatentPredictor": {"beta": floats("n"), "G": floats("n", "n"), "also": _explains},
+    "Coefficients": {
+        "mean": floats("c"), "cov": floats("c", "c"), "link": floats("n", "c"),
+        "also": lambda one: equal(one.cov, one.cov.T)
+        and bool(np.all(np.diagonal(one.cov) >= 0)),
+    },
     "LabelPredictor": _LABELS,
     "InducingLabelPredictor": {**_LABELS, "lower": _lower},
     "Piece": {"place": ints("k", low=0, high="g"), "at": ints("k", low=0, high="n"),
@@ -324,8 +335,8 @@ def _settled(fit: Any) -> bool:
     if not hasattr(fit.best, "approximation"):
         return len(fit.best.mean) == m
     found = fit.best.approximation
-    if type(found).__name__ == "Settled" or m == 0:
-        return type(found).__name__ == "Settled" and m == 0
+    if type(found).__name__ == "Settled":
+        return m == 0
     # What an engine starts from: the mean for Laplace, two numbers of each site for the others.
     return len(found.tau) == m and len(found.start) == m * (
         1 + (fit.problem.engine != "laplace")
@@ -429,7 +440,9 @@ def _are_answers(classes: np.ndarray, grades: int, ties: bool) -> bool:
 def _preferences(model: Any) -> bool:
     answers, items, likelihood = model._answers, model._items, model.fit_.likelihood
     parts = getattr(likelihood, "parts", (likelihood,))
-    judges = 1 if model.judges_ is None else len(model.judges_)
+    named = 0 if model.judges_ is None else len(model.judges_)
+    judges = named + model._has_nobody
+    covariates = len(model._covariates)
     steps = [len(model.classes_)] * judges
     steps += [] if model.rating_levels_ is None else [len(model.rating_levels_)]
     problem = model.fit_.problem
@@ -438,7 +451,10 @@ def _preferences(model: Any) -> bool:
         and [one.n_levels for one in parts] == steps
         and all(np.all(np.isfinite(one.thresholds)) and np.isfinite(one.noise) for one in parts)
         and bool(np.all(answers.part < len(parts)))
+        and judges > 0
         and len(model._judge_weights) == judges
+        and answers.covariates.shape[1] == problem.n_coefficients == covariates
+        and (model._effects is None) == (covariates == 0)
         and len(answers.part) == len(problem.y)
         and problem.X.shape == items.inputs(answers.seen(), answers.seen()).shape
     ):
@@ -448,8 +464,11 @@ def _preferences(model: Any) -> bool:
         return by_points and len(model.predictor_.points.mean) == len(getattr(problem, "Z", ()))
     return (
         bool(np.all(answers.items[:, 0] >= 0))
-        and len(answers.seen()) == len(problem.X) == problem.design.size
-        and bool(np.all(np.bincount(answers.part, minlength=judges)[:judges] > 0))
+        and len(answers.seen()) == len(problem.X) == problem.design.size - covariates
+        and bool(
+            np.all(np.bincount(answers.part, minlength=judges)[:named] > 0)
+            or not len(answers.part)  # the prior
+        )
     )
 
 
@@ -692,6 +711,7 @@ _ESTIMATORS: dict[str, Layout] = {
         "levels_": labels("K"),
         "classes_": labels("K"),
         "coverage": number(0.0, 1.0),
+        "conformity": choice("mass", "density"),
         "method_": choice("split", "cross"),
         "estimator_": _CLASSIFIER,
         "estimators_": every(_CLASSIFIER, kind=list),
@@ -789,8 +809,9 @@ _ESTIMATORS: dict[str, Layout] = {
         "max_iter": count(low=1),
         "n_features_in_": choice(2),
         "_items": part("Items", i="i", p="p"),
+        "item_names_": optional(labels("i")),
         "classes_": ints("K"),
-        "_answers": part("Answers", i="i", m="m"),
+        "_answers": part("Answers", i="i", m="m", c="c"),
         "fit_": part("Fit", n="n", m="m"),
         "predictor_": either(part("LatentPredictor", n="n"), part("ItemPredictor", i="i")),
         "_judge_weights": floats("?", low=0.0),
@@ -800,6 +821,12 @@ _ESTIMATORS: dict[str, Layout] = {
         "item_variance_": number(0.0),
         "relevance_": floats("p", low=0.0, nan=True),
         "judges_": optional(labels("J")),
+        "_has_nobody": flag,
+        "_covariates": part("Covariates", c="c"),
+        "_effects": optional(part("Coefficients", n="n", c="c")),
+        "covariate_names_": optional(labels("c")),
+        "covariate_coef_": optional(floats("c")),
+        "covariate_sd_": optional(floats("c", low=0.0)),
         "noise_": either(_POSITIVE, floats("J", low=0.0)),
         "steps_": either(floats("?"), floats("J", "?")),
         "rating_levels_": optional(labels("R")),
@@ -831,6 +858,12 @@ _ESTIMATORS: dict[str, Layout] = {
         "items": ints("m", 2, low=-1, high="i"),
         "level": ints("m", low=0),
         "weight": floats("m", low=1e-300, high=1e300),
+        "covariates": floats("m", "c"),
+    },
+    "Covariates": {
+        "names": labels("c"),
+        "scale": floats("c", low=1e-300, high=1e300),
+        "is_named": flag,
     },
     "Ensemble": {
         "alphas": floats("T"),

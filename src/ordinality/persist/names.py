@@ -35,7 +35,7 @@ _PLACES = """
     estimators.ordinal_stack: OrdinalStack
     estimators.ordinal_svm: OrdinalSVM OrdinalSVMCV
     estimators.ordinal_trees: OrdinalTrees
-    estimators.preference_data: Answers Items
+    estimators.preference_data: Answers Covariates Items
     estimators.preference_gp: PreferenceGP
     estimators.preference_svm: PreferenceSVM PreferenceSVMCV
     estimators.random_terms: RandomEffects RandomTerm
@@ -49,7 +49,7 @@ _PLACES = """
     gp.optimise: Fit
     gp.posterior.inducing: InducingPredictor
     gp.posterior.observations: Factor Predictor
-    gp.predict: InducingLabelPredictor ItemPredictor LabelPredictor LatentPredictor
+    gp.predict: Coefficients InducingLabelPredictor ItemPredictor LabelPredictor LatentPredictor
     gp.predict: Piece=_Piece
     gp.site_loop: Approximation
     gp.stream: Settled Stream
