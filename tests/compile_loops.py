@@ -28,7 +28,13 @@ def processes():
         for link in ("probit", "logit"):
             model = ordinality.OrdinalGP(inference=inference, link=link, max_evaluations=2)
             model.fit(X, y).predict_proba(X)
-    ordinality.LeastSquaresOrdinalGP(max_evaluations=2).fit(X, y).predict_proba(X)
+    # Fractions of rows have loops of their own, and so have inducing points.
+    ordinality.OrdinalGP(max_evaluations=2).fit(X, y, sample_weight=np.linspace(0.5, 2.0, 40))
+    for inducing in (None, 10):
+        few = {"inducing": inducing, "max_evaluations": 2}
+        ordinality.OrdinalGP(learn_points=inducing is not None, **few).fit(X, y)
+        ordinality.LeastSquaresOrdinalGP(**few).fit(X, y).predict_proba(X)
+        ordinality.LabelRankingGP(graph="multiclass", **few).fit(X, y).predict(X)
     for inference in ("ep", "laplace"):
         for items in (X[:10], 10):
             model = ordinality.PreferenceGP(items, inference=inference, max_evaluations=2)
@@ -49,6 +55,9 @@ def machines():
     for link in ("logit", "probit", "cloglog", "loglog", "cauchit"):
         ordinality.OrdinalRegression(link).fit(X, y).predict(X)
     ordinality.OrdinalRegression(penalty="elasticnet", alpha=0.1).fit(X, y)
+    judged = np.column_stack([X, np.arange(40) % 5])
+    for random in (3, (3, 1)):  # quadrature, and a slope beside the intercept
+        ordinality.OrdinalRegression(random=random).fit(judged, y).predict_proba(judged)
     ordinality.PreferenceSVM(X[:10]).fit(PAIRS)
     ordinality.LabelRankingSVM().fit(X, RANKINGS)
 

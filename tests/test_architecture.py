@@ -29,8 +29,9 @@ LAYERS = [
     "estimators",
     "inspect",
     "elicitation datasets tables persist display",
-    "workbench",
+    "workbench panel",
     "experiments",
+    "web",
     "cli",
 ]
 FLOOR = {room: i for i, rooms in enumerate(LAYERS) for room in rooms.split()}
@@ -54,8 +55,12 @@ EXEMPT = {SRC / "kernels" / "foreign.py"}
 HOMES = {
     "polars": {"tables"},
     "matplotlib": {"display"},
-    "lightgbm": {"boosting", "estimators"},
-    "jinja2": {"workbench"},
+    "lightgbm": {"boosting", "distributed", "estimators", "experiments"},  # there as a peer
+    "jinja2": {"panel", "web", "workbench"},
+    "sqlalchemy": {"panel"},
+    "starlette": {"web"},
+    "uvicorn": {"web"},
+    "anyio": {"web"},
     "dask": {"distributed"},
     "distributed": {"distributed"},
     "skops": {"persist"},
@@ -228,7 +233,7 @@ def loaded_by(code):
 
 HEAVY = {
     *("numpy", "scipy", "sklearn", "numba", "narwhals", "polars", "pandas", "matplotlib"),
-    *("skops", "jinja2", "rich", "dask", "distributed", "lightgbm"),
+    *("skops", "jinja2", "rich", "dask", "distributed", "lightgbm", "sqlalchemy"),
 }
 
 
@@ -251,3 +256,9 @@ def test_asking_for_a_module_below_the_line_does_not_load_scikit_learn():
     assert not loaded_by("import ordinality; ordinality.levels; ordinality.kernels") & {
         "sklearn"
     }
+
+
+def test_a_server_starts_without_numerics():
+    loaded = loaded_by("import ordinality.web.serving, ordinality.panel.item_sources")
+    assert "starlette" in loaded
+    assert not loaded & {"scipy", "sklearn", "numba"}

@@ -17,13 +17,14 @@ from ordinality.cli import COMMANDS, main
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+SHOWN = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)  # what commands print
 GENERATED = {"api.md", "results.md"}  # by docs/build.py
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 PAGES = [page for page in PAGES if page.name not in GENERATED]
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS | doctest.FAIL_FAST
 
 TRY = (
-    'python3 -m venv .venv && .venv/bin/pip install -q ".[cli,plot]" && '
+    'python3 -m venv .venv && .venv/bin/pip install -q ".[cli,plot,trees]" && '
     ".venv/bin/ordinality fit @wine --target rating --out wine.skops --report wine.html"
 )
 TEST = 'python3 -m venv .venv && .venv/bin/pip install -q -e ".[dev]" && .venv/bin/pytest'
@@ -42,14 +43,22 @@ def test_the_examples_of_a_page_run(page, monkeypatch):
 
 def test_the_readme_shows_what_the_command_prints(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (shown,) = re.findall(r"```text\n(.*?)```", README, flags=re.DOTALL)
     # With time enough for a machine that has other things to do.
     args = [*TRY.split("/bin/ordinality ")[1].split(), "--budget", "600"]
     printed = CliRunner().invoke(main, args).stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["wine.html", "wine.skops"]
+    assert_alike(SHOWN[0], printed)
+
+
+def test_the_readme_shows_the_ranking_of_a_terminal(monkeypatch):
+    monkeypatch.setattr("ordinality.cli.rank.on_terminal", lambda: True)
+    assert_alike(SHOWN[1], CliRunner().invoke(main, ["rank", "@baseball"]).stdout)
+
+
+def assert_alike(shown, printed):
     for ours, theirs in zip(shown.split(), printed.split(), strict=True):
         # Another BLAS moves the last digit that is shown.
-        if re.fullmatch(r"-?[\d.]+", ours):
+        if re.fullmatch(r"-?\d+(\.\d+)?", ours):
             assert float(theirs) == pytest.approx(float(ours), rel=0.02, abs=0.002)
         else:
             assert theirs == ours
