@@ -33,7 +33,7 @@ from .threads import thread_map
 __all__ = ["OrdinalTrees"]
 
 _FLAGS = ("auto", True, False)
-_ENOUGH_FOR_SCALE, _ENOUGH_FOR_POOL = 1000, 3000  # distinct rows, for "auto"
+_ENOUGH = 1000  # distinct rows, for "auto"
 _UNJUDGED = 100  # rounds at most, where there are too few rows to hold any out
 # Copies of a row may be on both sides, as new rows may equal old ones. If more than this share
 # of the rows have a copy, they look like a resampled or repeated table: copies then stay
@@ -78,7 +78,7 @@ class OrdinalTrees(OrdinalClassifier):
     nonparallel : "auto" or bool, default="auto"
         Whether the probabilities are pooled with those of K - 1 binary models of "above level
         k", for effects that differ between thresholds; two to three times the cost. "auto":
-        from 3000 rows on, up to 50 levels. Held-out rows choose the weight of the pool in
+        from 1000 rows on, up to 50 levels. Held-out rows choose the weight of the pool in
         either case.
     monotone : array-like of shape (d,) or dict, default=None
         Sign for each column, or ``{column: sign}``: 1 if the probability of "above level k" may
@@ -387,7 +387,7 @@ class OrdinalTrees(OrdinalClassifier):
             "min_data_in_bin": 1,  # a column that it keeps
             "verbosity": -1,
         }
-        signs = self._signs(sets)
+        signs, enough = self._signs(sets), judged and n >= _ENOUGH
         if any(signs):
             parameters["monotone_constraints"] = signs
         rounds = int(self.n_estimators)
@@ -395,11 +395,8 @@ class OrdinalTrees(OrdinalClassifier):
             rounds = min(rounds, _UNJUDGED)
         return Settings(
             rounds, int(self.patience),
-            _wanted(self.scale, judged and n >= _ENOUGH_FOR_SCALE and not any(signs)),
-            _wanted(
-                self.nonparallel,
-                judged and n >= _ENOUGH_FOR_POOL and len(self.levels_) <= _MOST_POOLED,
-            ),
+            _wanted(self.scale, enough and not any(signs)),
+            _wanted(self.nonparallel, enough and len(self.levels_) <= _MOST_POOLED),
             sets, parameters,
         )  # fmt: skip
 
