@@ -49,6 +49,7 @@ from .fitting import (
     check_weights,
     check_whole,
 )
+from .fold_in import AnswerSites
 from .preference_data import (
     Answers,
     Covariates,
@@ -517,6 +518,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         mean, cov = np.zeros((len(at), len(every))), np.repeat(prior[None], len(at), axis=0)
         log_weights, model = log_prior_of_ratios(at), self
         effects: list[Any] = []
+        approximations: list[Any] = [None] * len(at)
         effect: Coefficients | None
         for g, ratio in enumerate(at):
             if ratio == 0.0:
@@ -524,6 +526,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             else:
                 if not learnt_alone:
                     model = model._with_noise(signal / ratio, signal**2)
+                approximations[g] = model.fit_.best.approximation
                 mean[g], cov[g] = model.posterior(every)
                 log_evidence, effect = model.log_evidence_, model._effects
                 if effect is not None:
@@ -534,6 +537,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             at, np.exp(log_weights - logsumexp(log_weights)), at / signal, mean, cov,
             self.classes_, self.judges_, self._unit_likelihoods(typical), self.item_names_,
             self._judge_spread, self._covariate_posteriors(effects),
+            self._sites(approximations, at / signal, typical),
         )  # fmt: skip
 
     def covariate_intervals(self, level: float = 0.9) -> CovariateIntervals:
@@ -1159,6 +1163,29 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
             model._keep(replace(fit, best=fit.problem.evaluate(theta, fit.best.start)))
         return model
 
+    def _sites(self, found: list[Any], slope: np.ndarray, typical: float) -> AnswerSites | None:
+        """Sites of the comparisons at each ratio, in typical noises; zero for a coin."""
+        if self.inference != "ep" or isinstance(self.fit_.problem, ItemObjective):
+            return None
+        a, unit = self._answers, self._covariate_unit() * self._covariates.scale
+        compared = np.flatnonzero(a.items[:, 1] >= 0)
+        tau, nu = np.zeros((2, len(slope), len(compared)))
+        for g, approximation in enumerate(found):
+            if approximation is not None:
+                tau[g] = approximation.tau[compared] / slope[g] ** 2
+                nu[g] = approximation.nu[compared] / slope[g]
+        return AnswerSites(
+            a.items[compared], a.level[compared], a.part[compared], a.weight[compared],
+            unit * a.covariates[compared], tau, nu,
+            tuple(
+                Symmetric.of(
+                    part.steps / typical, ties=part.ties, sigma=part.sigma / typical,
+                    link=part.link,
+                )
+                for part in _of_judges(_parts(self.fit_.likelihood))
+            ),
+        )  # fmt: skip
+
     def _coin(self, variance: float) -> tuple[float, Coefficients]:
         """Log evidence, and the coefficients, if answers do not depend on the items."""
         problem, likelihood = self.fit_.problem, self.fit_.likelihood
@@ -1193,6 +1220,10 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         """From latent coefficients to those of covariates as given, over the noise."""
         return 1.0 / (np.sqrt(variance) * self._covariates.scale)
 
+    def _covariate_unit(self) -> float:
+        """The noise of a difference over the typical noise of one utility."""
+        return float(np.sqrt(noise_variance(self.fit_.likelihood)[0]) / self._typical_noise)
+
     def _presented(
         self, Z: np.ndarray, view: np.ndarray, place: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -1209,7 +1240,7 @@ class PreferenceGP(Learner, ClassifierMixin, BaseEstimator):
         if not len(self._covariates):
             return None
         n, c = len(self._items), len(self._covariates)
-        unit = np.sqrt(noise_variance(self.fit_.likelihood)[0]) / self._typical_noise
+        unit = self._covariate_unit()
         link = np.zeros((len(effects), n, c))  # of a coin with the items: none
         for g, one in enumerate(effects):
             link[g, : len(one.link)] = one.link

@@ -22,6 +22,7 @@ from scipy.optimize import brentq
 from scipy.special import logsumexp, ndtr, ndtri
 
 from ..gp.likelihoods import Symmetric
+from .fold_in import AnswerSites, Folding
 from .preference_data import (
     Covariates,
     NamedItems,
@@ -179,6 +180,8 @@ class Snapshot:
         Standard deviation of the log noise of a judge who is not known.
     covariates : CovariatePosteriors or None, default=None
         Coefficients of the covariates at each ratio.
+    sites : AnswerSites or None, default=None
+        What stands for each comparison, with EP. None: `told` leaves earlier ones as they are.
 
     Examples
     --------
@@ -203,6 +206,7 @@ class Snapshot:
     item_names_: np.ndarray | None = None
     judge_spread: float = 0.0
     covariates: CovariatePosteriors | None = None
+    sites: AnswerSites | None = None
 
     def __len__(self) -> int:
         return self.mean.shape[1]
@@ -210,7 +214,10 @@ class Snapshot:
     def told(
         self, pairs: Any, answers: Any = None, judges: Any = None, covariates: Any = None
     ) -> Snapshot:
-        """Fold answers in, one after another; a change of rank one at each ratio.
+        """Fold answers in, one after another, by changes of rank one at each ratio.
+
+        After each answer, earlier ones about the same items are heard again where it has
+        changed what they say: a first loss after many victories.
 
         Parameters
         ----------
@@ -236,24 +243,19 @@ class Snapshot:
         Z = self._presented(covariates, len(pairs))
         (mean, cov), n = self._together(), len(self)
         with np.errstate(divide="ignore"):  # a ratio that many answers rule out has weight 0
-            log_weights = np.log(self.weights)
-        at = np.ones(len(self.ratios), dtype=np.int64)
-        for (i, j), z, answer, judge in zip(pairs, Z, level, who, strict=True):
-            c = self.slope[:, None] * (cov[:, :, i] - cov[:, :, j]) + cov[:, :, n:] @ z
-            seen = self.slope * (mean[:, i] - mean[:, j]) + mean[:, n:] @ z
-            spread = self.slope * (c[:, i] - c[:, j]) + c[:, n:] @ z
-            variance = np.maximum(spread, 0.0)
-            jet = self.likelihood(judge).log_expected(answer * at, seen, variance)
-            log_weights = log_weights + jet.value
-            mean += jet.d1[:, None] * c
-            cov += (jet.d2[:, None] * c)[:, :, None] * c[:, None, :]
+            folding = Folding(self.slope, np.log(self.weights), mean, cov, self.sites)
+        for items, z, answer, judge in zip(pairs, Z, level, who, strict=True):
+            folding.hear(items, z, answer, self.likelihood(judge))
         effects = self.covariates
         if effects is not None:
             b, B, link = mean[:, n:], cov[:, n:, n:], cov[:, :n, n:]
             effects = replace(effects, mean=b, cov=B, link=link)
+        log_weights = folding.log_weights
         weights = np.exp(log_weights - logsumexp(log_weights))
         mean, cov = mean[:, :n], cov[:, :n, :n]
-        return replace(self, weights=weights, mean=mean, cov=cov, covariates=effects)
+        return replace(
+            self, weights=weights, mean=mean, cov=cov, covariates=effects, sites=folding.sites
+        )
 
     def _together(self) -> tuple[np.ndarray, np.ndarray]:
         """Moments of utilities and after them coefficients, (G, n + c) and its square."""

@@ -324,7 +324,13 @@ class _Belief:
         base, rest = said[:updated], said[updated:]
         if base not in self._snapshots:
             self._snapshots = {base: self._updated(base, fitted)}
-        return self._snapshots[base].told(*_columns(rest)) if rest else self._snapshots[base]
+        known = self._snapshots[base]
+        heard, last = self._last or ((), known)
+        if updated < len(heard) and heard == said[: len(heard)]:  # the same steps, fewer to do
+            known, rest = last, said[len(heard) :]
+        for answer in rest:  # together they would differ by rounding
+            known = known.told(*_columns([answer]))
+        return known
 
     def _updated(self, said: tuple[_Told, ...], fitted: int) -> Snapshot:
         """The posterior at the parameters that the first answers gave."""

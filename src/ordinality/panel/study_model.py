@@ -31,6 +31,7 @@ from ..elicitation import (
     top_k_probability,
 )
 from ..elicitation.gains import believed
+from ..estimators.fold_in import AnswerSites
 from ..estimators.preference_gp import PreferenceGP
 from ..gp.likelihoods import Symmetric
 from ..metrics import scale_separation
@@ -598,6 +599,7 @@ def _lighter(belief: Any) -> Any:
         belief, ratios=belief.ratios[kept], slope=belief.slope[kept],
         weights=belief.weights[kept] / belief.weights[kept].sum(),
         mean=belief.mean[kept], cov=belief.cov[kept],
+        sites=None if belief.sites is None else belief.sites.at(kept),
     )  # fmt: skip
 
 
@@ -693,6 +695,7 @@ def packed(belief: Any, told: set[int], keys: Sequence[int], fitted_at: int) -> 
         "keys": np.array(keys, dtype=np.int64), "fitted_at": np.array(fitted_at),
         "judge_spread": np.array(belief.judge_spread),
         "names": np.array([] if belief.item_names_ is None else belief.item_names_, dtype=str),
+        **_packed_sites(belief.sites),
     }  # fmt: skip
     out = io.BytesIO()
     np.savez(out, **arrays)  # type: ignore[arg-type]
@@ -707,16 +710,43 @@ def unpacked(state: bytes) -> tuple[Snapshot, set[int], tuple[int, ...], int]:
         cov = np.zeros((len(kept["ratios"]), n, n))
         cov[:, rows, columns] = kept["cov"]
         cov[:, columns, rows] = kept["cov"]
-        likelihoods = tuple(
-            Symmetric.of(steps, ties=bool(kept["ties"]), sigma=float(sigma),
-                         link=str(kept["link"]))
-            for steps, sigma in zip(kept["steps"], kept["sigma"], strict=True)
-        )  # fmt: skip
         judges, names = kept["judges"], kept["names"]
         belief = Snapshot(
             kept["ratios"], kept["weights"], kept["slope"], kept["mean"], cov,
-            kept["classes"], judges if len(judges) else None, likelihoods,
+            kept["classes"], judges if len(judges) else None,
+            _likelihoods(kept, kept["steps"], kept["sigma"]),
             names if len(names) else None, float(kept["judge_spread"]),
+            sites=_unpacked_sites(kept),
         )  # fmt: skip
         told = set(kept["told"].tolist())
         return belief, told, tuple(kept["keys"].tolist()), int(kept["fitted_at"])
+
+
+def _packed_sites(sites: AnswerSites | None) -> dict[str, np.ndarray]:
+    if sites is None:
+        return {}
+    return {
+        "site_items": sites.items, "site_level": sites.level, "site_part": sites.part,
+        "site_weight": sites.weight, "site_tau": sites.tau, "site_nu": sites.nu,
+        "site_steps": np.array([each.steps for each in sites.likelihoods]),
+        "site_sigma": np.array([each.sigma for each in sites.likelihoods]),
+    }  # fmt: skip
+
+
+def _unpacked_sites(kept: Any) -> AnswerSites | None:
+    if "site_items" not in kept:
+        return None
+    m = len(kept["site_items"])
+    return AnswerSites(
+        kept["site_items"], kept["site_level"], kept["site_part"], kept["site_weight"],
+        np.zeros((m, 0)), kept["site_tau"], kept["site_nu"],
+        _likelihoods(kept, kept["site_steps"], kept["site_sigma"]),
+    )  # fmt: skip
+
+
+def _likelihoods(kept: Any, steps: np.ndarray, sigma: np.ndarray) -> tuple[Symmetric, ...]:
+    ties, link = bool(kept["ties"]), str(kept["link"])
+    return tuple(
+        Symmetric.of(each, ties=ties, sigma=float(s), link=link)
+        for each, s in zip(steps, sigma, strict=True)
+    )
