@@ -8,7 +8,7 @@ Needs the data folder (ORDINALITY_DATA). "topmodel" are 192 judges of 15 pairs o
 every split, of their orders of ten among 100 kinds. A fifth of the answers is kept aside at
 random. All models know items by name alone.
 
-"rank" is the model of `panel.rank_answers` with judge_sides="auto". "choix" is its mode under
+"rank" is the model of `panel.rank_answers`. "choix" is its mode under
 logistic noise, `opt_pairwise`. "fixed effects" is a logistic regression on items and, for each
 judge, on the side, as `LogisticRegression` fits it. Both have no default for their penalty: it
 is chosen by the log score of five folds of the answers that are learnt from. A row for each
@@ -107,8 +107,8 @@ def by_rank(train: Answers, test: Answers) -> np.ndarray:
     judges = train.judges.astype(str)
     found = rank_answers(
         names[train.pairs], np.where(train.first, 1, -1), items=names,
-        judges=judges if len(np.unique(judges)) > 1 else None, judge_sides="auto",
-    )  # fmt: skip
+        judges=judges if len(np.unique(judges)) > 1 else None,
+    )
     return np.array([
         found.predict_proba(names[[pair]], judge=str(judge))[0, 1]
         for pair, judge in zip(test.pairs, test.judges, strict=True)

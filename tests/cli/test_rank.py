@@ -94,6 +94,14 @@ def test_the_table_of_judges_has_their_sides(run, tmp_path):
     assert float(side["kim"]["side"]) > float(side["lee"]["side"])
 
 
+def test_sides_of_judges_need_judges(run, tmp_path):
+    table = tmp_path / "a.csv"
+    table.write_text("left,right,winner\ntea,milk,tea\nmilk,tea,tea\n")
+    found = run("rank", table, "--judge-sides")
+    assert found.exit_code == 2
+    assert "--judge-sides needs the answers of several judges" in found.stderr
+
+
 def test_items_with_features_rank_those_never_compared(run, answers, tmp_path):
     items, model = tmp_path / "items.csv", tmp_path / "m.skops"
     items.write_text("name,sugar\ntea,3\nmilk,2\nsoup,1\njam,9\n")

@@ -9,7 +9,7 @@ from scipy.special import ndtr
 import ordinality
 from ordinality import PreferenceGP
 from ordinality.gp.likelihoods import Symmetric
-from ordinality.panel import rank_answers
+from ordinality.panel import rank_answers, ranking
 from ordinality.panel.coin_ratio import coin_log_ratio
 
 LEAN = 1.2  # of the judge "lean", in noises of a difference
@@ -95,6 +95,22 @@ def test_without_sides_the_ranking_is_that_of_a_model_without_them():
     assert all(one.side is None for one in auto.judges)
 
 
+def test_sides_are_tried_only_where_judges_differ_by_more_than_chance(monkeypatch):
+    tried = []
+    fitted = ranking._Answers.fitted
+
+    def watched(data, rows=None):
+        tried.append(data.spread)
+        return fitted(data, rows)
+
+    monkeypatch.setattr(ranking._Answers, "fitted", watched)
+    for lean, wanted in ((0.0, {0.0}), (LEAN, {0.0, 0.2, 0.4, 0.8})):
+        tried.clear()
+        pairs, answers, who = panel(lean=lean)
+        rank_answers(pairs, answers, judges=who)
+        assert set(tried) == wanted
+
+
 def test_the_spread_is_that_of_most_evidence_and_the_prior_of_each_side():
     pairs, answers, who = panel(each=20, seed=1)
     found = rank_answers(pairs, answers, judges=who, judge_sides="auto")
@@ -118,7 +134,7 @@ def test_the_spread_is_that_of_most_evidence_and_the_prior_of_each_side():
 def test_a_bias_of_all_is_an_effect_beside_the_sides_of_each():
     pairs, answers, who = panel(bias=0.6)
     common = {"side": np.ones(len(who))}
-    found = rank_answers(pairs, answers, judges=who, judge_sides="auto", covariates=common)
+    found = rank_answers(pairs, answers, judges=who, judge_sides=True, covariates=common)
     (side,) = found.covariates
     lean = next(one for one in found.judges if one.judge == "lean")
     assert side.name == "side"
@@ -167,7 +183,10 @@ def test_a_table_in_which_the_first_always_won_tells_of_no_side():
         ({"judge_sides": "yes"}, "judge_sides='yes'; wanted 'auto', True or False"),
         ({"judge_sides": True, "judges": None}, "not several judges with known sides"),
         ({"judge_sides": True, "sides": False}, "not several judges with known sides"),
-        ({"covariates": {"side of lean": np.ones(400)}}, "rename it, or set judge_sides=False"),
+        (
+            {"judge_sides": True, "covariates": {"side of lean": np.ones(400)}},
+            "rename it, or set judge_sides=False",
+        ),
     ],
 )
 def test_sides_that_cannot_be_are_refused_in_words(more, said):

@@ -252,7 +252,7 @@ def test_effects_of_the_presentation_have_intervals_that_hold_the_truth(shown):
 
 def test_judges_are_compared_with_what_was_shown_and_so_is_the_check(shown):
     pairs, answers, judges, _ = presented()
-    blind = rank_answers(pairs, answers, judges=judges)
+    blind = rank_answers(pairs, answers, judges=judges, judge_sides=False)
     assert any("% left" in one.flag for one in blind.judges)
     assert not any("% left" in one.flag for one in shown.judges)
     assert shown.check.log_score < blind.check.log_score - 0.05
@@ -261,7 +261,7 @@ def test_judges_are_compared_with_what_was_shown_and_so_is_the_check(shown):
 
 def test_a_judge_without_covariates_is_described_as_with_a_shift_of_zero():
     pairs, answers, judges, _ = presented()
-    blind = rank_answers(pairs, answers, judges=judges)
+    blind = rank_answers(pairs, answers, judges=judges, judge_sides=False)
     state, numbers = blind.snapshot, blind.model.item_numbers(pairs)
     w = np.ones(len(answers))
     given = GivenAnswers(numbers, answers, judges, w, w, None, True)

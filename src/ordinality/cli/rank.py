@@ -60,9 +60,10 @@ Examples:
     "and left out of the ranking; side is the side itself.",
 )
 @click.option(
-    "--judge-sides",
-    is_flag=True,
-    help="Let each judge like one side more, and rank as with fair sides.",
+    "--judge-sides/--no-judge-sides",
+    default=None,
+    help="Whether each judge may like one side more; the ranking is that of fair sides. "
+    "[default: if some take one side more often than the items explain]",
 )
 @click.option(
     "--ties/--no-ties",
@@ -118,7 +119,7 @@ def rank(
     features: list[str] | None,
     ratings: str | None,
     covariates: list[str] | None,
-    judge_sides: bool,
+    judge_sides: bool | None,
     ties: bool | None,
     grades: int | None,
     group: str | None,
@@ -156,15 +157,21 @@ def rank(
     known, said = _read(table, kind, items, key, features, ratings, covariates, group)
     if judges_out is not None and said.judges is None:
         raise ValueError("The answers do not name judges; leave out --judges-out.")
+    if judge_sides and (not said.sides or said.judges is None or len(set(said.judges)) < 2):
+        raise ValueError(
+            "--judge-sides needs the answers of several judges to pairs that were shown left "
+            "and right; leave it out."
+        )
     say(said.notes)
     from ordinality.panel import rank_answers
 
+    sides: bool | str = "auto" if judge_sides is None else judge_sides
     with progress("ranking") as tick:
         found = rank_answers(
             said.pairs, said.answers, items=said.items if known is None else known[0],
             key=None if known is None else known[1], judges=said.judges, weights=said.weights,
             seconds=said.seconds, groups=said.groups, ratings=said.ratings, sides=said.sides,
-            covariates=said.covariates, judge_sides="auto" if judge_sides else False,
+            covariates=said.covariates, judge_sides=sides,
             ties=ties, grades=grades, top=top, level=level, n_next=n_next, seed=seed,
             progress=tick,
         )  # fmt: skip

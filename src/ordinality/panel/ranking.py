@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import ndtr
+from scipy.special import chdtrc, ndtr
 
 from .. import persist
 from .._files import put
@@ -45,6 +45,9 @@ _SPREADS = (0.2, 0.4, 0.8)
 # Answers times judges, and items and judges, up to which sides are learnt unless it is asked
 # for: each judge is a column of every answer, and a row of every matrix.
 _SIDED, _SIDED_ROWS = 1_000_000, 1000
+# Sides are tried, unless it is asked for, if residuals of a model without them, added up by
+# judge, have a chi-squared over all judges, or of one among them, of less chance than this.
+_SIDED_CHANCE = 0.01
 _CHECKED = 20  # answers, or groups of them, from which a tenth is kept aside
 _LISTED = 5  # items of a part that are named
 
@@ -359,7 +362,7 @@ def rank_answers(
     ties: bool | None = None,
     grades: int | None = None,
     sides: bool = True,
-    judge_sides: bool | str = False,
+    judge_sides: bool | str = "auto",
     leave_out: Sequence[str] = (),
     top: int = 5,
     level: float = 0.9,
@@ -403,12 +406,14 @@ def rank_answers(
     sides : bool, default=True
         Whether the first item of a pair was shown left, so that the share of answers for it
         tells something about a judge.
-    judge_sides : bool or "auto", default=False
+    judge_sides : bool or "auto", default="auto"
         Whether each judge may like one side, by an effect of its own on every answer. The
         spread of these effects is 0, 0.2, 0.4 or 0.8 noises of a difference, as the evidence
-        has it; 0 is a model without them. "auto" leaves them out where that is slow (answers
-        times judges above 1,000,000, items and judges above 1,000), and where the first item
-        always won, which tells of the table and not of the judges.
+        has it; 0 is a model without them. "auto" tries them only if judges take one
+        side more often than a model without sides can explain by chance (1 %), leaves them out
+        where that is slow (answers times judges above 1,000,000, items and judges above
+        1,000), and where the first item always won, which tells of the table and not of the
+        judges.
     leave_out : sequence of str, default=()
         Judges whose answers are not to count. They are still described beside the others, and
         each item has its ``rank_of_all``.
@@ -578,16 +583,30 @@ class _Answers:
             return False
         own = _side_columns(self.judges[:0], np.unique(self.judges).tolist())
         taken = sorted(set(own) & set(self.covariates or ()))
-        if taken:
+        if taken and wanted is True:
             raise ValueError(
                 f"covariates has a column {taken[0]!r}, which is the name of the effect of a "
                 "judge's side; rename it, or set judge_sides=False."
             )
-        given = self.answers[self.kept & (self.weights > 0)]
-        both = bool(np.any(given > 0) and np.any(given < 0))
         few = len(self.items) + len(own) <= _SIDED_ROWS
         small = few and len(self.pairs) * len(own) <= _SIDED
-        return wanted is True or (both and small)
+        said = self.answers[self.kept & (self.weights > 0)]
+        both = bool(np.any(said > 0) and np.any(said < 0))
+        return wanted is True or (not taken and small and both)
+
+    def judges_take_sides(self, model: PreferenceGP) -> bool:
+        """Whether judges take one side more often than a model without sides can explain."""
+        assert self.judges is not None
+        rows = self.kept & (self.weights > 0)
+        proba = model.predict_proba(self.pairs[rows], covariates=self.presented(rows))
+        above, below = (
+            proba[:, side].sum(axis=1) for side in (model.classes_ > 0, model.classes_ < 0)
+        )
+        who = np.unique(self.judges[rows], return_inverse=True)[1]
+        rest = np.bincount(who, np.sign(self.answers[rows]) - (above - below))
+        squared = rest**2 / np.bincount(who, above + below - (above - below) ** 2)
+        of_all, of_one = chdtrc(len(rest), squared.sum()), chdtrc(1, squared.max())
+        return bool(min(of_all, len(rest) * of_one) < _SIDED_CHANCE)
 
     @property
     def n_judges(self) -> int:
@@ -617,7 +636,10 @@ def _side_columns(who: np.ndarray, judges: Sequence[str]) -> dict[str, np.ndarra
 def _with_sides(data: _Answers, wanted: bool | str) -> tuple[_Answers, PreferenceGP]:
     """The answers with the spread of judges' sides that has most evidence, and the model."""
     found = [(data, data.fitted(data.kept))]
-    for spread in _SPREADS if data.may_have_sides(wanted) else ():
+    wide = data.may_have_sides(wanted)
+    if wanted == "auto":
+        wide = wide and data.judges_take_sides(found[0][1])
+    for spread in _SPREADS if wide else ():
         # Not from where the last ended: a small spread may be worse than both none and a wide.
         wider = replace(data, spread=spread)
         found.append((wider, wider.fitted(data.kept)))
