@@ -108,7 +108,7 @@ def by_rank(train: Answers, test: Answers) -> np.ndarray:
     found = rank_answers(
         names[train.pairs], np.where(train.first, 1, -1), items=names,
         judges=judges if len(np.unique(judges)) > 1 else None,
-    )
+    )  # fmt: skip
     return np.array([
         found.predict_proba(names[[pair]], judge=str(judge))[0, 1]
         for pair, judge in zip(test.pairs, test.judges, strict=True)

@@ -200,6 +200,9 @@ MALFORMED = {
     "a weight below zero": (
         "left,right,winner,weight\ntea,milk,tea,-2\n", [], "weight is '-2' in row 2"
     ),
+    "a weight beyond all others": (
+        "left,right,winner,weight\ntea,milk,tea,1e300\n", [], "a number from 0 to 1,000,000,000"
+    ),
     "a weight in words": (
         "left,right,winner,weight\ntea,milk,tea,much\n", [], "weight is 'much' in row 2"
     ),

@@ -54,6 +54,7 @@ SIDES = {
 TIES = dict.fromkeys(("tie", "draw", "both", "equal", "tie (bothbad)"), 0)
 GRADES = 10  # of an answer, at most
 LEVELS = 20  # of ratings, at most
+LARGEST = 10**12  # number of a weight, of games, of seconds
 MOST = 10_000_000  # answers
 NOBODY = "(not named)"
 SIDE = "side"  # the covariate that is one for every answer
@@ -301,18 +302,19 @@ class _Sheet:
         return np.array([cell or NOBODY for cell in cells], dtype=str)
 
     def numbers(self, role: str, empty: float) -> np.ndarray | None:
-        """A column of numbers, 0 or more."""
+        """A column of numbers from 0 to `LARGEST`."""
         name = self.role(role)
         if name is None:
             return None
         values, odd = parsed(self.cells(name))
-        if not odd and np.any(values < 0):
-            odd = {int(np.argmax(values < 0)): f"{values[values < 0][0]:g}"}
+        outside = (values < 0) | (values > LARGEST)
+        if not odd and np.any(outside):
+            odd = {int(np.argmax(outside)): f"{values[outside][0]:g}"}
         if odd:
             row = min(odd)
             raise TableError(
                 f"{name} is {odd[row]!r} in row {row + 2} of {self.source}; it must be a "
-                "number, 0 or more."
+                f"number from 0 to {LARGEST:,}."
             )
         return np.where(np.isnan(values), empty, values)
 
