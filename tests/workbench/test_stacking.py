@@ -187,7 +187,7 @@ def test_a_model_file_holds_the_average_and_its_weights(problem, stacked, tmp_pa
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
 
 
-@pytest.mark.parametrize("name", ["mlr", "forest", "boost-trees"])
+@pytest.mark.parametrize("name", ["mlr", "forest", "boost-trees", "class-trees"])
 def test_the_models_of_scikit_learn_are_fitted_and_stored(problem, name, tmp_path):
     found = study_of(problem, name, n_splits=2, budget=1e-3)
     ours, frequencies = found.choice.selected, found.baselines[0]
