@@ -43,8 +43,8 @@ SIZES = (
 )
 # Models whose cost is linear in the rows, if there are many of them.
 LINEAR = (
-    "linear", "mlr", "boost", "trees", "boost-trees", "forest", "rankboost", "frequencies",
-    "rounded-linear",
+    "linear", "mlr", "boost", "trees", "class-trees", "boost-trees", "forest", "rankboost",
+    "frequencies", "rounded-linear",
 )  # fmt: skip
 
 

@@ -81,6 +81,8 @@ def test_what_needs_all_rows_in_one_process_is_refused(here, name):
     X, y = da.zeros((100, 2), chunks=(50, 2)), da.arange(100, chunks=50) % 3
     with pytest.raises(ValueError, match=f"{name}=True needs all rows in one process"):
         OrdinalTrees(**{name: True}).fit(X, y)
+    with pytest.raises(ValueError, match="loss='multinomial' needs all rows in one process"):
+        OrdinalTrees(loss="multinomial").fit(X, y)
 
 
 def test_categories_that_are_not_known_are_refused(here):

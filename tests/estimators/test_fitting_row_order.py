@@ -143,10 +143,13 @@ def test_permuted_rows_give_the_same_ensemble(weights):
     assert_array_equal(one.predict_latent(X), two.predict_latent(X))
 
 
+@pytest.mark.parametrize(
+    "more", [{"scale": True, "nonparallel": True}, {"loss": "multinomial"}], ids=str
+)
 @each_weighting
-def test_permuted_rows_give_the_same_trees(weights):
+def test_permuted_rows_give_the_same_trees(weights, more):
     X, y, w, turn = rows(weights)
-    options = {"n_estimators": 20, "scale": True, "nonparallel": True}
+    options = {"n_estimators": 20, **more}
     one = OrdinalTrees(**options).fit(X, y, sample_weight=w)
     two = OrdinalTrees(**options).fit(X[turn], y[turn], sample_weight=w[turn])
     assert_array_equal(one.predict_proba(X), two.predict_proba(X))

@@ -324,3 +324,63 @@ def test_a_repeated_table_is_not_learnt_by_heart(data, model):
     weighted = OrdinalTrees().fit(X, y, sample_weight=np.full(len(y), 2))
     np.testing.assert_array_equal(twice.predict_proba(X), weighted.predict_proba(X))
     assert twice.n_estimators_ < 2 * model.n_estimators_
+
+
+# ---------------------------------------------------------------- the multinomial loss
+
+
+def two_kinds(n=500, seed=0):
+    """Rows of even categories are at the lowest or the highest level, the others between."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(0, 4, n), rng.normal(size=n)])
+    high = rng.random(n) < 0.5
+    return X, np.where(X[:, 0] % 2 == 0, 3 * high, 1 + high)
+
+
+def test_the_multinomial_loss_learns_what_no_single_score_can():
+    X, y = two_kinds()
+    new, wanted = two_kinds(seed=1)
+    model = OrdinalTrees(loss="multinomial").fit(X, y)
+    assert log_score(model, new, wanted) < 0.8  # the true probabilities: 0.69
+    assert model.feature_importances_[0] > 0.8
+    assert not hasattr(model, "thresholds_")
+    assert not hasattr(model, "predict_latent")
+    model.set_params(loss="cumulative").fit(X, y)
+    assert log_score(model, new, wanted) > 1.0
+    assert len(model.thresholds_) == 3
+    assert model.predict_latent(new).shape == (500,)
+
+
+def test_the_multinomial_loss_is_that_of_lightgbm(data):
+    import lightgbm
+
+    X, y, _ = data
+    model = OrdinalTrees(9, loss="multinomial", validation_fraction=None, num_leaves=7)
+    weights = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
+    found = model.fit(X, y, weights).predict_level_proba(X)
+    parameters = {
+        "objective": "multiclass", "num_class": 4, "learning_rate": 0.05, "num_leaves": 7,
+        "min_data_in_bin": 1, "verbosity": -1, "num_threads": 1,
+    }  # fmt: skip
+    booster = lightgbm.train(parameters, lightgbm.Dataset(X, y, weight=weights), 9)
+    share = np.bincount(y, weights) / weights.sum()
+    wanted = (1 - model.floor_) * booster.predict(X) + model.floor_ * share
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+
+
+def test_the_multinomial_loss_takes_missing_cells_categories_and_absent_levels():
+    X, y = two_kinds()
+    X[::9, 1] = np.nan
+    model = OrdinalTrees(loss="multinomial", categorical=[0], levels=[0, 1, 2, 3, 4])
+    proba = model.fit(X, y).predict_level_proba([[2, np.nan], [3, 0], [7, np.nan]])
+    assert np.all((proba[:, 4] > 0) & (proba[:, 4] < 1e-3))
+    assert proba[0, [0, 3]].min() > 0.3
+    assert proba[1, [1, 2]].min() > 0.3
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+
+
+def test_the_multinomial_loss_of_rows_that_are_all_alike_gives_the_frequencies():
+    X, y = np.ones((6, 1)), [1, 1, 3, 3, 3, 3]
+    model = OrdinalTrees(loss="multinomial", levels=[1, 2, 3]).fit(X, y)
+    np.testing.assert_allclose(model.predict_level_proba(X)[0], [1 / 3, 0, 2 / 3], atol=1e-3)
+    assert model.n_estimators_ == 0

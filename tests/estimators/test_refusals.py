@@ -209,7 +209,11 @@ CHOICES = {
     "LeastSquaresOrdinalGP": {"optimizer": "'lbfgs', None", "standardize": "True, False"},
     "OrdinalBoost": {"margins": "'all', 'left-right'", "warm_start": "True, False"},
     "RankBoost": {"thresholding": "'absolute', 'zero-one'", "standardize": "True, False"},
-    "OrdinalTrees": {"scale": "'auto', True, False", "nonparallel": "'auto', True, False"},
+    "OrdinalTrees": {
+        "loss": "'cumulative', 'multinomial'",
+        "scale": "'auto', True, False",
+        "nonparallel": "'auto', True, False",
+    },
     "OrdinalSVM": {"constraints": "'implicit', 'explicit', 'fixed-margin', 'sum-of-margins'"},
 }
 
@@ -322,6 +326,14 @@ PARAMETERS = [
     ("OrdinalTrees", {"monotone": {7: 1}}, "monotone names 7, .*columns 0 to 1"),
     ("OrdinalTrees", {"monotone": "up"}, "monotone='up' is not understood; pass a list"),
     ("OrdinalTrees", {"monotone": {0: 1}, "scale": True}, "scale=True cannot keep `monotone`"),
+    *(
+        ("OrdinalTrees", {"loss": "multinomial", **more}, said)
+        for more, said in (
+            ({"monotone": [1, 0]}, "loss='multinomial' cannot keep `monotone`, .* leave monot"),
+            ({"scale": True}, "scale=True is a refinement of the cumulative loss"),
+            ({"nonparallel": True}, "nonparallel=True is a refinement of the cumulative loss"),
+        )
+    ),
     (
         "OrdinalTrees",
         {"monotone": {0: 1}, "categorical": [0]},

@@ -96,6 +96,7 @@ ORDINAL = {
     "borrowed trees": OrdinalBoost(learner=DecisionTreeClassifier(max_depth=2), n_estimators=3),
     "borrowed lines": OrdinalBoost(learner=LogisticRegression(), n_estimators=3),
     "trees": OrdinalTrees(5),
+    "trees, multinomial": OrdinalTrees(5, loss="multinomial", levels=[0, 1, 2, 3]),
     "sets": OrdinalConformal(LogisticRegression()),
     "sets of trees": OrdinalConformal(
         OrdinalTrees(3), method="split", per_level=True, calibration_fraction=0.5

@@ -90,7 +90,7 @@ def test_as_many_rows_are_fitted_to_as_the_time_allows():
 def test_gaussian_processes_are_tried_at_20_000_rows():
     tried, skipped = candidates(Size(20_000, 8, 5), 5, budget=120.0)
     assert [entry.name for entry in tried] == ["gp", "linear", "mlr", "trees", "boost-trees"]
-    assert [one.name for one in skipped] == ["forest"]
+    assert [one.name for one in skipped] == ["forest", "class-trees"]
 
 
 def test_a_cost_may_change_where_inducing_points_begin():
@@ -111,14 +111,22 @@ def test_nothing_cubic_is_tried_on_many_rows(rows):
 
 def test_all_models_are_tried_on_a_small_table():
     tried, skipped = candidates(WINE, 10, budget=60.0)
-    assert [entry.name for entry in tried] == [*TRIED]
-    assert len(TRIED) == 6
+    assert [entry.name for entry in tried] == [name for name in TRIED if name != "class-trees"]
+    assert len(TRIED) == 7
     assert skipped == []
 
 
+def test_class_trees_are_tried_from_500_rows_on():
+    few, many = ([one.name for one in candidates(Size(n, 6, 4), 5)[0]] for n in (499, 500))
+    assert set(many) - set(few) == {"class-trees"}
+
+
 def test_on_large_tables_the_forest_is_left_out_first():
-    tried, skipped = candidates(Size(50_000, 10, 5), 5, budget=300.0)
-    assert [entry.name for entry in tried] == ["gp", "linear", "mlr", "trees", "boost-trees"]
+    budgets = (280.0, 340.0)  # seconds for all but two, and for class-trees too
+    few, more = (candidates(Size(50_000, 10, 5), 5, budget=seconds) for seconds in budgets)
+    assert [one.name for one in few[1]] == ["forest", "class-trees"]
+    tried, skipped = more
+    assert [entry.name for entry in tried][:4] == ["gp", "linear", "mlr", "trees"]
     assert [one.name for one in skipped] == ["forest"]
     assert "50,000 rows" in skipped[0].reason
     assert "--" not in skipped[0].reason  # only the command line names options

@@ -102,6 +102,21 @@ def test_a_model_that_adds_nothing_is_left_out(problem):
 # ---------------------------------------------------------------- importance
 
 
+@pytest.mark.parametrize(("n", "names"), [(240, {"good", "worse"}), (1500, {"good"})])
+def test_the_prior_keeps_a_worse_model_only_where_rows_are_few(n, names):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=n)
+    some = problem_of(polars.DataFrame({"x": x, "y": np.digitize(x, [-0.5, 0.5])}), "y")
+    good = made(some, "good", 0)
+    truth = np.eye(3)[some.order.encode(some.y)]
+    less = good.proba * (1 - 0.02 * truth)  # the levels seen are less probable by 2 %
+    proba = less + (1 - less.sum(axis=1, keepdims=True)) * (1 - truth) / 2
+    worse = replace(good, name="worse", proba=proba, scores=scores(some, proba))
+    _, choice = choose_or_stack(some, [good, worse], folds(some, n_splits=3))
+    # Its weight is near alpha / (0.02 n): 0.2, and with alpha = 300 / n below 0.01.
+    assert ({*choice.weights} or {choice.selected.name}) == names
+
+
 def test_importance_is_that_of_the_averaged_predictions(problem):
     splits, rng = folds(problem, n_splits=3), np.random.default_rng(0)
     names, K = problem.columns, 3
@@ -187,7 +202,7 @@ def test_a_model_file_holds_the_average_and_its_weights(problem, stacked, tmp_pa
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
 
 
-@pytest.mark.parametrize("name", ["mlr", "forest", "boost-trees"])
+@pytest.mark.parametrize("name", ["mlr", "forest", "boost-trees", "class-trees"])
 def test_the_models_of_scikit_learn_are_fitted_and_stored(problem, name, tmp_path):
     found = study_of(problem, name, n_splits=2, budget=1e-3)
     ours, frequencies = found.choice.selected, found.baselines[0]

@@ -1,9 +1,10 @@
-"""Gradient-boosted trees under the cumulative logit loss, grown by LightGBM.
+"""Gradient-boosted trees under the cumulative or the multinomial loss, grown by LightGBM.
 
-The trees see gradients and second derivatives of `cumulative_loss`. Thresholds start at the
-frequencies of the levels and are re-fitted by five Newton steps every 25 rounds: re-fitted in
-every round they spread too fast, and held fixed they keep the widths of a model that knows
-nothing. Held-out rows choose the number of rounds, and whether three refinements are kept:
+Under the cumulative logit loss the trees see gradients and second derivatives of
+`cumulative_loss`. Thresholds start at the frequencies of the levels and are re-fitted by five
+Newton steps every 25 rounds: re-fitted in every round they spread too fast, and held fixed they
+keep the widths of a model that knows nothing. Held-out rows choose the number of rounds, and
+whether three refinements are kept:
 
 - a second score for the log of the noise, whose steps are ten times shorter (thirty times
   beside a pool), because at equal speed it overfits first;
@@ -11,7 +12,8 @@ nothing. Held-out rows choose the number of rounds, and whether three refinement
   differ between thresholds;
 - a floor ``(1 - e) P + e pi`` by the frequencies pi.
 
-What was kept is then grown again from all rows.
+What was kept is then grown again from all rows. Under the multinomial loss each level has a
+score of its own, and held-out rows choose the rounds and the floor.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from .cumulative_loss import (
     fitted_thresholds,
@@ -38,6 +40,7 @@ __all__ = [
     "REFIT_STEPS",
     "CumulativeTrees",
     "Growth",
+    "MultinomialTrees",
     "Settings",
     "grow",
     "level_frequencies",
@@ -65,6 +68,7 @@ class Settings:
     nonparallel: bool | None
     categorical: tuple[int, ...]
     parameters: dict[str, Any]  # LightGBM's
+    multinomial: bool = False  # the loss; without noise score and pool
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,17 +91,37 @@ class CumulativeTrees:
         if self.above:
             events = expit(np.column_stack([forest.score(X) for forest in self.above]))
             proba = self.share * proba + (1 - self.share) * _levels_of(events)
-        every = np.zeros((len(X), len(self.frequencies)))
-        every[:, self.seen] = (1 - self.floor) * proba
-        return every + self.floor * self.frequencies
+        return _above_floor(proba, self)
+
+
+@dataclass(frozen=True, eq=False)
+class MultinomialTrees:
+    """Probabilities of the levels: softmax of a score for each level seen, above a floor."""
+
+    scores: tuple[Forest, ...]  # L of them
+    floor: float
+    frequencies: np.ndarray  # (K,), positive
+    seen: np.ndarray  # (L,)
+
+    def proba(self, X: np.ndarray) -> np.ndarray:
+        """Probability of every level, shape (n, K)."""
+        scores = np.column_stack([forest.score(X) for forest in self.scores])
+        return _above_floor(softmax(scores, axis=1), self)
+
+
+def _above_floor(proba: np.ndarray, trees: CumulativeTrees | MultinomialTrees) -> np.ndarray:
+    """Probabilities of all levels from those of the levels seen."""
+    every = np.zeros((len(proba), len(trees.frequencies)))
+    every[:, trees.seen] = (1 - trees.floor) * proba
+    return every + trees.floor * trees.frequencies
 
 
 @dataclass(frozen=True, eq=False)
 class Growth:
     """A fitted model, and what was seen on the way."""
 
-    trees: CumulativeTrees
-    rounds: int  # of the cumulative model
+    trees: CumulativeTrees | MultinomialTrees
+    rounds: int  # of the scores
     gains: np.ndarray  # (d,), by how much the cuts of each feature lowered the loss
     history: np.ndarray  # log score of the held-out rows after each round
 
@@ -119,10 +143,12 @@ def grow(
     seen, places = np.unique(y, return_inverse=True)
     rows = _Rows(X, places, weights, settings)
     frequencies = level_frequencies(np.bincount(y, weights, n_levels))
+    if settings.multinomial:
+        return _grown_scores(rows, held, frequencies, seen, log)
     if not _varies(X):  # LightGBM refuses rows that are all alike
         thresholds = thresholds_of_shares(np.bincount(places, weights))
         trees = CumulativeTrees(
-            Forest.zero(), None, thresholds, (), 1.0, float(FLOORS[0]), frequencies, seen
+            Forest.constant(), None, thresholds, (), 1.0, float(FLOORS[0]), frequencies, seen
         )
         return Growth(trees, 0, np.zeros(X.shape[1]), _NONE)
     plan = _planned(rows, held, frequencies[seen], settings, log)
@@ -142,7 +168,32 @@ def grow(
         location, scale[0] if scale else None, model.thresholds, tuple(above), plan.share,
         plan.floor, frequencies, seen,
     )  # fmt: skip
-    return Growth(trees, plan.rounds, gains_of(model.booster, X.shape[1]), plan.history)
+    return Growth(trees, plan.rounds, gains_of(model.booster, X.shape[1])[0], plan.history)
+
+
+def _grown_scores(
+    rows: _Rows, held: np.ndarray, frequencies: np.ndarray, seen: np.ndarray, log: Any
+) -> Growth:
+    """The model of the multinomial loss."""
+    d = rows.X.shape[1]
+    if not _varies(rows.X):  # LightGBM refuses rows that are all alike
+        shares = np.bincount(rows.y, rows.weights) / rows.weights.sum()
+        constant = tuple(Forest.constant(float(np.log(share))) for share in shares)
+        trees = MultinomialTrees(constant, float(FLOORS[0]), frequencies, seen)
+        return Growth(trees, 0, np.zeros(d), _NONE)
+    settings = rows.settings
+    plan = _Plan(settings.rounds)
+    learnt = rows.take(np.flatnonzero(held < 1), 1 - held)
+    if np.any(held) and _varies(learnt.X):
+        plan = _planned_scores(
+            learnt, rows.take(np.flatnonzero(held > 0), held), frequencies[seen], log
+        )
+    model = _Multinomial(rows.binned(), settings)
+    for _ in range(plan.rounds):
+        model.advance()
+    log.stage("%d rounds on all rows", plan.rounds)
+    trees = MultinomialTrees(tuple(forests_of(model.booster)), plan.floor, frequencies, seen)
+    return Growth(trees, plan.rounds, gains_of(model.booster, d).sum(axis=0), plan.history)
 
 
 # ---------------------------------------------------------------- rows and boosters
@@ -272,6 +323,27 @@ class _Event(_Boosted):
         return np.log(np.maximum(np.where(self.held.y > self.k, p, 1 - p), 1e-300)), p
 
 
+class _Multinomial(_Boosted):
+    """A score for each level; their softmax are the probabilities."""
+
+    def __init__(self, rows: _Binned, settings: Settings, held: _Binned | None = None) -> None:
+        levels = int(rows.y.max()) + 1
+        more = {"objective": "multiclass", "num_class": levels, "metric": "none"}
+        super().__init__(rows, settings, held, **more)
+
+    def advance(self) -> None:
+        """Add a tree to every score."""
+        self.booster.update()
+        self.round += 1
+
+    def judged(self) -> tuple[np.ndarray, np.ndarray]:
+        """Log-probability of each held-out row's level, twice: judged by it, and kept."""
+        assert self.held is not None
+        p = self.held_scores()[np.arange(len(self.held.y)), self.held.y]
+        found = np.log(np.maximum(p, 1e-300))
+        return found, found
+
+
 # ---------------------------------------------------------------- choice by held-out rows
 
 
@@ -368,6 +440,16 @@ def _planned(
     share, floor = _pooled(np.exp(chosen.kept), other, frequencies[test.y], test.weights)
     event_rounds = tuple(event.rounds for event in events) if share < 1 else ()
     return _Plan(chosen.rounds, slowness, event_rounds, share, floor, np.array(chosen.history))
+
+
+def _planned_scores(learnt: _Rows, test: _Rows, frequencies: np.ndarray, log: Any) -> _Plan:
+    """Rounds and floor of the multinomial loss."""
+    train = learnt.binned()
+    model = _Multinomial(train, learnt.settings, test.binned(train))
+    chosen = _raced([_Watched(model, learnt.settings)], log)
+    log.stage("best after %d rounds", chosen.rounds)
+    _, floor = _pooled(np.exp(chosen.kept), _NONE, frequencies[test.y], test.weights)
+    return _Plan(chosen.rounds, floor=floor, history=np.array(chosen.history))
 
 
 def _pooled(

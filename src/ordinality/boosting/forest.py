@@ -39,11 +39,13 @@ class Forest:
     leaf: np.ndarray  # (L,)
 
     @classmethod
-    def zero(cls) -> Forest:
-        """One tree without a split, whose leaf is zero."""
+    def constant(cls, value: float = 0.0) -> Forest:
+        """One tree without a split, whose leaf has this value."""
         none = np.empty(0, dtype=np.int64)
         fields = dict.fromkeys(cls.__dataclass_fields__, none)
-        return cls(**fields | {"root": np.array([-1]), "cut": np.empty(0), "leaf": np.zeros(1)})
+        return cls(
+            **fields | {"root": np.array([-1]), "cut": np.empty(0), "leaf": np.array([value])}
+        )
 
     def score(self, X: np.ndarray) -> np.ndarray:
         """Sum of the leaves that each row reaches, shape (n,)."""
@@ -73,13 +75,13 @@ def forests_of(booster: Any) -> list[Forest]:
 
 
 def gains_of(booster: Any, d: int) -> np.ndarray:
-    """By how much the cuts of each feature lowered the loss in the first output, (d,)."""
+    """By how much the cuts of each feature lowered the loss in each output, (outputs, d)."""
     outputs, trees = _parsed(booster)
-    total = np.zeros(d)
-    for tree in trees[::outputs]:
+    total = np.zeros((outputs, d))
+    for t, tree in enumerate(trees):
         if tree["left_child"].size:
             feature = tree["split_feature"].astype(np.int64)
-            total += np.bincount(feature, tree["split_gain"], d)
+            total[t % outputs] += np.bincount(feature, tree["split_gain"], d)
     return total
 
 

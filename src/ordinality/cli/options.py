@@ -48,6 +48,7 @@ MODELS = (
     "boost",
     "trees",
     "boost-trees",
+    "class-trees",
     "forest",
     "rankboost",
     "svm",

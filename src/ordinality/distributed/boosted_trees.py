@@ -123,7 +123,7 @@ class _Staged:
     """Trees under way, and the scores of all rows, which stay with their partitions."""
 
     def __init__(self, rows: PartitionedRows, settings: Settings) -> None:
-        self.settings, self.round, self.forest = settings, 0, Forest.zero()
+        self.settings, self.round, self.forest = settings, 0, Forest.constant()
         sizes, totals = _sizes(rows)
         # A worker that had only empty partitions would keep LightGBM waiting.
         full = np.flatnonzero(sizes).tolist()
@@ -143,7 +143,7 @@ class _Staged:
             self.thresholds = newton_thresholds(self._terms, self.thresholds, REFIT_STEPS)
         booster = self._boosted(rounds)
         (new,) = forests_of(booster)
-        self.gains += gains_of(booster, self.d)
+        self.gains += gains_of(booster, self.d)[0]
         self.forest = _joined(self.forest, new) if self.round else new
         self.scores = _advanced(self.rows, self.scores, new)
         self.round += rounds

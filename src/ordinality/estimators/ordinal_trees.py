@@ -10,10 +10,11 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_array, check_random_state, gen_batches
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import levels as _levels
-from ..boosting.cumulative_trees import Settings, grow
+from ..boosting.cumulative_trees import MultinomialTrees, Settings, grow
 from .base_ordinal import OrdinalClassifier
 from .calibration import held_out
 from .fitting import (
@@ -33,6 +34,7 @@ from .threads import thread_map
 __all__ = ["OrdinalTrees"]
 
 _FLAGS = ("auto", True, False)
+_LOSSES = ("cumulative", "multinomial")
 _ENOUGH = 1000  # distinct rows, for "auto"
 _UNJUDGED = 100  # rounds at most, where there are too few rows to hold any out
 # Copies of a row may be on both sides, as new rows may equal old ones. If more than this share
@@ -60,6 +62,10 @@ class OrdinalTrees(OrdinalClassifier):
     ----------
     n_estimators : int, default=2000
         Rounds, at most; held-out rows stop earlier.
+    loss : {"cumulative", "multinomial"}, default="cumulative"
+        "cumulative": one score, cut by thresholds. "multinomial": a score for each level, K
+        trees a round, where the order tells little, as in labels that follow from a rule of
+        categories; without ``scale``, ``nonparallel``, ``monotone`` and `predict_latent`.
     learning_rate : float, default=0.05
         Share of each tree that is added.
     num_leaves : int, default=None
@@ -118,7 +124,7 @@ class OrdinalTrees(OrdinalClassifier):
         Labels in order. ``classes_`` holds the same, sorted.
     thresholds_ : ndarray of shape (K - 1,)
         Ascending, on the scale of `predict_latent`. Those around a level without rows are equal
-        or infinite.
+        or infinite. Not with ``loss="multinomial"``.
     n_estimators_ : int
         Rounds kept.
     scale_ : bool
@@ -128,12 +134,12 @@ class OrdinalTrees(OrdinalClassifier):
     floor_ : float
         Share of the levels' frequencies that is mixed in, so that no probability is zero.
     feature_importances_ : ndarray of shape (d,)
-        Share of each column in the gains of all splits of the score.
+        Share of each column in the gains of all splits of the score, or of all scores.
     validation_score_ : ndarray of shape (n_rounds,)
         Mean log-probability of the held-out rows after each round of the score.
     column_categories_ : list of length d
         Categories of each column, None for a column of numbers.
-    trees_ : CumulativeTrees
+    trees_ : CumulativeTrees or MultinomialTrees
         The trees as arrays, which predict without LightGBM.
 
     See Also
@@ -165,10 +171,13 @@ class OrdinalTrees(OrdinalClassifier):
     array(['low', 'mid', 'high'], dtype='<U4')
     """
 
+    thresholds_: np.ndarray  # (K - 1,), only with loss="cumulative"
+
     def __init__(
         self,
         n_estimators: int = 2000,
         *,
+        loss: str = "cumulative",
         learning_rate: float = 0.05,
         num_leaves: int | None = None,
         min_child_samples: int | None = None,
@@ -189,6 +198,7 @@ class OrdinalTrees(OrdinalClassifier):
         verbose: int = 0,
     ) -> None:
         self.n_estimators = n_estimators
+        self.loss = loss
         self.learning_rate = learning_rate
         self.num_leaves = num_leaves
         self.min_child_samples = min_child_samples
@@ -254,8 +264,9 @@ class OrdinalTrees(OrdinalClassifier):
         self._learn_decision(lambda: self._by_batches(self.trees_.proba, Z[kept]))
         return self
 
+    @available_if(lambda self: self._has_latent())
     def predict_latent(self, X: Any) -> np.ndarray:
-        """Sum of the trees, which the thresholds cut.
+        """Sum of the trees, which the thresholds cut. Not with ``loss="multinomial"``.
 
         Parameters
         ----------
@@ -274,6 +285,13 @@ class OrdinalTrees(OrdinalClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+    def _has_latent(self) -> bool:
+        """Whether one score is cut by thresholds, as fitted or else as asked for."""
+        trees = getattr(self, "trees_", None)
+        if trees is None:
+            return self.loss != "multinomial"
+        return not isinstance(trees, MultinomialTrees)
 
     def _level_proba(self, X: Any) -> np.ndarray:
         return self._by_batches(self.trees_.proba, self._numbers(X))
@@ -317,6 +335,11 @@ class OrdinalTrees(OrdinalClassifier):
         return int(check_random_state(seed).randint(2**31))
 
     def _check_partitioned(self) -> None:
+        if self.loss == "multinomial":
+            raise ValueError(
+                "loss='multinomial' needs all rows in one process, and X is a Dask collection; "
+                "set loss to 'cumulative', or pass the rows in memory."
+            )
         for name in ("scale", "nonparallel"):
             if getattr(self, name) is True:
                 raise ValueError(
@@ -325,7 +348,7 @@ class OrdinalTrees(OrdinalClassifier):
                 )
 
     def _check_parameters(self) -> None:
-        check_choices(self, scale=_FLAGS, nonparallel=_FLAGS)
+        check_choices(self, loss=_LOSSES, scale=_FLAGS, nonparallel=_FLAGS)
         check_positive(self, "learning_rate")
         check_whole(self, n_estimators=1, patience=1)
         if self.num_leaves is not None:
@@ -349,7 +372,22 @@ class OrdinalTrees(OrdinalClassifier):
                 "moves the outer levels both ways; set scale to 'auto' or False, or leave "
                 "monotone out."
             )
+        if self.loss == "multinomial":
+            self._check_multinomial()
         self._check_decision()
+
+    def _check_multinomial(self) -> None:
+        if self.monotone is not None:
+            raise ValueError(
+                "loss='multinomial' cannot keep `monotone`, because each level has a score of "
+                "its own; set loss to 'cumulative', or leave monotone out."
+            )
+        for name in ("scale", "nonparallel"):
+            if getattr(self, name) is True:
+                raise ValueError(
+                    f"{name}=True is a refinement of the cumulative loss; set loss to "
+                    f"'cumulative', or {name} to 'auto' or False."
+                )
 
     def _held(self, rows: DistinctRows, seed: int) -> np.ndarray:
         """Share of each row's weight to choose by; every level keeps rows to learn from."""
@@ -387,7 +425,8 @@ class OrdinalTrees(OrdinalClassifier):
             "min_data_in_bin": 1,  # a column that it keeps
             "verbosity": -1,
         }
-        signs, enough = self._signs(sets), judged and n >= _ENOUGH
+        signs, multinomial = self._signs(sets), self.loss == "multinomial"
+        enough = judged and n >= _ENOUGH and not multinomial
         if any(signs):
             parameters["monotone_constraints"] = signs
         rounds = int(self.n_estimators)
@@ -397,18 +436,23 @@ class OrdinalTrees(OrdinalClassifier):
             rounds, int(self.patience),
             _wanted(self.scale, enough and not any(signs)),
             _wanted(self.nonparallel, enough and len(self.levels_) <= _MOST_POOLED),
-            sets, parameters,
+            sets, parameters, multinomial,
         )  # fmt: skip
 
     def _keep(self, found: Any) -> None:
         """Assign what was learnt."""
         trees = found.trees
-        edges = np.concatenate([[-np.inf], trees.thresholds, [np.inf]])
-        ranks = np.arange(len(self.levels_) - 1)
-        self.thresholds_ = edges[np.searchsorted(trees.seen, ranks, side="right")]
         self.n_estimators_, self.validation_score_ = found.rounds, found.history
-        self.scale_, self.pool_weight_ = trees.log_scale is not None, trees.share
         self.floor_, self.trees_ = trees.floor, trees
+        if hasattr(self, "thresholds_"):
+            del self.thresholds_  # of an earlier fit
+        if isinstance(trees, MultinomialTrees):
+            self.scale_, self.pool_weight_ = False, 1.0
+        else:
+            edges = np.concatenate([[-np.inf], trees.thresholds, [np.inf]])
+            ranks = np.arange(len(self.levels_) - 1)
+            self.thresholds_ = edges[np.searchsorted(trees.seen, ranks, side="right")]
+            self.scale_, self.pool_weight_ = trees.log_scale is not None, trees.share
         self.feature_importances_ = found.gains / (found.gains.sum() or 1.0)
 
     # ---------------------------------------------------------------- columns

@@ -662,6 +662,13 @@ _TREES: Layout = {
         np.all(np.diff(trees.seen) > 0)
     ),
 }  # fmt: skip
+_SCORES: Layout = {
+    "scores": every(_FOREST, "L"),
+    "floor": number(0.0, 1.0),
+    "frequencies": floats("K", proba=True),
+    "seen": ints("L", low=0, high="K"),
+    "also": lambda trees: bool(np.all(np.diff(trees.seen) > 0)),
+}
 _NODES = ints("N", low=0)
 _CLASSIFIER = either(
     part(
@@ -735,7 +742,7 @@ _ESTIMATORS: dict[str, Layout] = {
     },
     "OrdinalTrees": {
         **_ORDINAL,
-        "thresholds_": floats("K-1", increasing=True, infinite=True),
+        "thresholds_?": floats("K-1", increasing=True, infinite=True),
         "n_estimators_": count(),
         "scale_": flag,
         "pool_weight_": number(0.0, 1.0),
@@ -743,10 +750,12 @@ _ESTIMATORS: dict[str, Layout] = {
         "feature_importances_": floats("d", low=0.0),
         "validation_score_": _INFORMATION,
         "column_categories_": every(optional(labels("?")), "d", list),
-        "trees_": part("CumulativeTrees", d="d", K="K"),
-        "also": _in_order,
+        "trees_": part("CumulativeTrees", "MultinomialTrees", d="d", K="K"),
+        "also": lambda model: _in_order(model)
+        and hasattr(model, "thresholds_") == hasattr(model.trees_, "thresholds"),
     },
     "CumulativeTrees": _TREES,
+    "MultinomialTrees": _SCORES,
     "Forest": {
         "root": ints("T"), "feature": ints("N", low=0, high="d"), "cut": floats("N"),
         "left": ints("N"), "right": ints("N"), "missing_left": ints("N", low=0, high=2),

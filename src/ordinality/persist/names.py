@@ -15,7 +15,7 @@ PACKAGE = "ordinality"  # the module of every type of ours in a schema
 
 # Where each type of ours lives today. All are of version 1.
 _PLACES = """
-    boosting.cumulative_trees: CumulativeTrees
+    boosting.cumulative_trees: CumulativeTrees MultinomialTrees
     boosting.ensemble: Ensemble
     boosting.forest: Forest
     boosting.learners: ClippedFunction DecisionStump DecisionTree
