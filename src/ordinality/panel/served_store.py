@@ -26,7 +26,17 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from .set_questions import (
+    extensions,
+    is_set,
+    item_key,
+    pairs_within,
+    read_answer,
+    size_of,
+    stored_kind,
+)
 from .store import (
+    NOT_PAIRED,
     AnswerStore,
     access,
     answer,
@@ -64,6 +74,7 @@ PASSED_OVER = 50  # questions for which a skipped pair is not asked again
 REST = 3  # questions for which an item is not asked about again
 RESERVED = timedelta(minutes=10)
 LOOKED = 300  # questions of the queue that are looked at
+TRIED = 50  # items that are tried for a rating
 DRAWN = 200  # random pairs that are looked at where the queue has nothing
 FRESH = 1.0  # seconds for which what was read of a study is used again
 
@@ -95,7 +106,6 @@ class ServedStudy:
     id: int
     slug: str
     question: str
-    kind: str
     settings: StudySettings
     consent_text: str | None
     consent_version: int | None
@@ -139,6 +149,9 @@ class BatchAnswer(NamedTuple):
     right: int
     value: int
     seconds: float | None
+    kind: str = "pair"  # of question
+    items: tuple[int, ...] = ()  # of a set, or the one that is rated
+    detail: Mapping[str, Any] | None = None  # as for `set_questions.read_answer`
 
 
 class Asked(NamedTuple):
@@ -146,8 +159,25 @@ class Asked(NamedTuple):
 
     id: int
     left: int
-    right: int
+    right: int  # the same as the left one where one item is rated
     purpose: str
+    kind: str = "pair"
+    shown: tuple[int, ...] = ()  # items in the order in which they are seen, if not a pair
+
+    @property
+    def items(self) -> tuple[int, ...]:
+        """The items that the judge sees, in order."""
+        return self.shown or (self.left, self.right)
+
+    @classmethod
+    def of(cls, row: Any) -> Asked:
+        """A row of what was shown as a question."""
+        extra = row.extra_json or {}
+        right = row.left_id if row.right_id is None else row.right_id
+        return cls(
+            row.id, row.left_id, right, row.purpose, extra.get("kind", "pair"),
+            tuple(extra.get("items", ())),
+        )  # fmt: skip
 
 
 class Turn(NamedTuple):
@@ -170,6 +200,12 @@ class _Past(NamedTuple):
     pair: Pair
     sides: tuple[int, int]
     purpose: str
+    asked: Asked
+
+    @property
+    def items(self) -> tuple[int, ...]:
+        """The items that were shown."""
+        return self.asked.items
 
 
 # ---------------------------------------------------------------- chance
@@ -239,7 +275,7 @@ class ServedStore(AnswerStore):
         row = db.execute(sa.select(study).where(study.c.id == study_id)).one()
         judges = sa.select(sa.func.count()).where(judge.c.study_id == study_id)
         head: dict[str, Any] = {
-            "id": row.id, "slug": row.slug, "question": row.question, "kind": row.kind,
+            "id": row.id, "slug": row.slug, "question": row.question,
             "settings": StudySettings.of(row.settings_json), "consent_text": row.consent_text,
             "consent_version": row.consent_version, "closed": row.closed_at is not None,
             "judges": db.execute(judges).scalar() or 0,
@@ -395,25 +431,34 @@ class ServedStore(AnswerStore):
     def _append_given(
         self, db: sa.Connection, task: ServedStudy, of: JudgeRecord, each: BatchAnswer, key: str
     ) -> None:
-        now, pair = moment(), pair_of(each.left, each.right)
+        now, pair = moment(), each.kind == "pair"
+        items = (each.left, each.right) if pair else each.items
+        right = None if each.kind == "rating" else each.right
         asked = _open_question(db, of)
-        if asked is not None and (asked.left, asked.right) == (each.left, each.right):
-            number = asked.id
+        if asked is not None and asked.kind == each.kind and _same(asked.items, items, pair):
+            number, items = asked.id, asked.items
+            sides: tuple[int, int | None] = asked.left, right and asked.right
         else:
+            sides = each.left, right
             new = sa.insert(shown).values(
-                study_id=task.id, judge_id=of.id, left_id=each.left, right_id=each.right,
-                purpose="start", extra_json={}, shown_at=now, expires_at=now,
+                study_id=task.id, judge_id=of.id, left_id=each.left, right_id=right,
+                purpose="start", shown_at=now, expires_at=now,
+                extra_json={} if pair else {"kind": each.kind, "items": list(items)},
             )  # fmt: skip
             primary = db.execute(new).inserted_primary_key
             assert primary is not None
             number = primary[0]
+        value: int | None = each.value
+        detail: Mapping[str, Any] | None = None
+        if not pair:
+            value, detail = read_answer(each.kind, items, sides, each.value, each.detail)
         _append(
-            db, key, task.kind, study_id=task.id, judge_id=of.id, shown_id=number,
-            left_id=each.left, right_id=each.right, value=float(each.value),
-            seconds=each.seconds,
+            db, key, stored_kind(each.kind), study_id=task.id, judge_id=of.id,
+            shown_id=number, left_id=sides[0], right_id=sides[1], detail_json=detail,
+            value=None if value is None else float(value), seconds=each.seconds,
         )  # fmt: skip
         db.execute(sa.update(shown).where(shown.c.id == number).values(answered_at=now))
-        _release(db, task.id, of.id, pair)
+        _release(db, task.id, of.id, items)
 
     def _record(
         self,
@@ -434,29 +479,35 @@ class ServedStore(AnswerStore):
         ).one_or_none()
         if row is None:
             return "unknown", None
-        pair = pair_of(row.left_id, row.right_id)
+        asked = Asked.of(row)
         common = {"study_id": task.id, "judge_id": of.id, "shown_id": row.id,
                   "left_id": row.left_id, "right_id": row.right_id,
                   "detail_json": act.detail, "seconds": act.seconds}  # fmt: skip
         if act.kind == "report":
             about = (act.detail or {}).get("item")
-            about = about if about in (row.left_id, row.right_id) else row.left_id
+            about = about if about in asked.items else row.left_id
             common["detail_json"] = {**(act.detail or {}), "item": about}
             added = _append(db, f"report/{row.id}/{about}", "report", **common)
             return ("reported" if added else "already"), None
-        if any(p.shown_id == row.id or (p.pair == pair and p.kind != "skip" and
-               row.purpose != "repeat") for p in past):  # fmt: skip
+        if any(p.shown_id == row.id or (set(p.items) == set(asked.items) and p.kind != "skip"
+               and row.purpose != "repeat") for p in past):  # fmt: skip
             return "already", None
         skip = act.kind == "skip"
-        value = None if skip else float(act.value)
-        kind = "skip" if skip else task.kind
-        number = _append(db, f"shown/{row.id}", kind, value=value, **common)
+        value: int | None = None if skip else act.value
+        if not skip and asked.kind != "pair":
+            sides = row.left_id, row.right_id
+            value, said = read_answer(asked.kind, asked.items, sides, act.value, act.detail)
+            common["detail_json"] = said
+        kind = "skip" if skip else stored_kind(asked.kind)
+        number = _append(
+            db, f"shown/{row.id}", kind, value=None if value is None else float(value),
+            **common,
+        )  # fmt: skip
         if number is None:
             return "already", None
-        sides = (row.left_id, row.right_id)
-        past.append(_Past(number, row.id, kind, pair, sides, row.purpose))
+        past.append(_past_of(number, kind, asked))
         db.execute(sa.update(shown).where(shown.c.id == row.id).values(answered_at=moment()))
-        _release(db, task.id, of.id, pair)
+        _release(db, task.id, of.id, asked.items)
         return ("skipped" if skip else "saved"), None
 
     def _undone(
@@ -485,7 +536,7 @@ class ServedStore(AnswerStore):
         db.execute(still.values(expires_at=now))
         db.execute(sa.delete(reservation).where(reservation.c.judge_id == of.id))
         row = db.execute(sa.select(shown).where(shown.c.id == last.shown_id)).one()
-        gone = any(task.items[i].retired for i in last.pair)
+        gone = any(task.items[i].retired for i in last.items)
         return "undone", None if gone else row
 
     def _new_question(
@@ -493,6 +544,8 @@ class ServedStore(AnswerStore):
     ) -> Asked | None:
         """The next question for a judge, reserved and shown."""
         barred = _Barred.of(db, task, of, past)
+        if task.settings.kind == "rating":
+            return self._next_rating(db, task, of, past, barred)
         chance = share_of(task.slug, task.settings.seed, of.id, len(past))
         early = task.judges > 1 and len(past) < EARLY
         checks = max(EARLY_CHECKS, task.settings.checks) if early else task.settings.checks
@@ -522,7 +575,7 @@ class ServedStore(AnswerStore):
         for rest in (True, False):
             for row in rows:
                 if barred.allows(row.left_id, row.right_id, rest):
-                    asked = self._show(db, task, of, row, purpose, row.proba_json)
+                    asked = self._show(db, task, of, row, purpose, row.proba_json, barred)
                     if asked is not None:
                         db.execute(sa.delete(queue).where(queue.c.id == row.id))
                         return asked
@@ -541,21 +594,29 @@ class ServedStore(AnswerStore):
         old = [
             each
             for each in past[: max(0, len(past) - APART)]
-            if each.kind != "skip" and each.pair not in again | barred.reserved
-            and set(each.pair) <= set(task.active)
+            if each.kind == stored_kind(task.settings.kind)
+            and each.pair not in again | barred.reserved
+            and set(each.items) <= set(task.active)
         ]  # fmt: skip
         if not old:
             return None
-        right, left = self._random.choice(old).sides
-        return self._insert_shown(db, task, of, (left, right), "repeat", None)
+        chosen = self._random.choice(old)
+        right, left = chosen.sides
+        extra = None
+        if len(chosen.items) > 2:
+            extra = {"kind": task.settings.kind, "items": list(reversed(chosen.items))}
+        return self._insert_shown(db, task, of, (left, right), "repeat", extra)
 
     def _drawn(
         self, db: sa.Connection, task: ServedStudy, of: JudgeRecord, barred: _Barred
     ) -> Asked | None:
         """The most telling of some random pairs, or the one asked about least."""
         for pair in self._random_pairs(task, barred):
-            sides = pair if self._random.random() < 0.5 else pair[::-1]
-            asked = self._insert_shown(db, task, of, sides, "start", None)
+            if is_set(task.settings.kind):
+                asked = self._with_more(db, task, of, pair, "start", None, barred)
+            else:
+                sides = pair if self._random.random() < 0.5 else pair[::-1]
+                asked = self._insert_shown(db, task, of, sides, "start", None)
             if asked is not None:
                 return asked
         return None
@@ -572,8 +633,7 @@ class ServedStore(AnswerStore):
         def value(pair: Pair) -> float:
             (a, s), (b, t) = (known.get(each, (0.0, 1.0)) for each in pair)
             asked = task.times_asked[pair[0]] + task.times_asked[pair[1]]
-            # How open a question is: the variance of the difference over its square.
-            return (s * s + t * t) / (1.0 + s * s + t * t + (a - b) ** 2) / (1.0 + asked)
+            return _openness(a - b, s, t) / (1.0 + asked)
 
         allowed = [pair for pair in some if barred.allows(*pair, True)]
         allowed = allowed or [pair for pair in some if barred.allows(*pair, False)]
@@ -581,6 +641,86 @@ class ServedStore(AnswerStore):
             every = [(a, b) for k, a in enumerate(active) for b in active[k + 1 :]]
             allowed = [pair for pair in every if barred.allows(*pair, False)]
         return sorted(allowed, key=value, reverse=True)
+
+    def _with_more(
+        self,
+        db: sa.Connection,
+        task: ServedStudy,
+        of: JudgeRecord,
+        pair: Pair,
+        purpose: str,
+        proba: Any,
+        barred: _Barred,
+    ) -> Asked | None:
+        """Show a set that holds a pair, whose answer was predicted, and other items.
+
+        The others of a check are random, as its pair is. Else they are those whose comparison
+        with the pair is most open, and of these the ones that were asked about least.
+        """
+        active, group = task.active, task.items[pair[0]].group
+        some = active if len(active) <= DRAWN else self._random.sample(active, DRAWN)
+        others = [i for i in some if i not in pair and barred.fits(i, group)]
+        if group is not None and len(others) < len(some) // 2:  # a small group
+            others = [i for i in active if i not in pair and barred.fits(i, group)]
+        known, draws = self.moments(task.id), self._random
+
+        def worth(one: int) -> tuple[bool, int, float]:
+            a, s = known.get(one, (0.0, 1.0))
+            ends = [known.get(each, (0.0, 1.0)) for each in pair]
+            open_to = sum(_openness(a - b, s, t) for b, t in ends)
+            seen = sum(pair_of(one, each) in barred.asked for each in pair)
+            tells = 1.0 if purpose == "check" else open_to / (1.0 + task.times_asked[one])
+            # Where all are alike, chance decides: not the order in which they were added.
+            by_chance = 1.0 if purpose == "check" else 1e-6
+            tells += by_chance * draws.random()
+            return one not in barred.resting, -seen, tells
+
+        size = size_of(task.settings.kind, task.settings.size)
+        for items in extensions(pair, others, size, worth, draws):
+            sides = pair if items.index(pair[0]) < items.index(pair[1]) else pair[::-1]
+            told = proba if sides == pair else proba and proba[::-1]
+            extra = {"kind": task.settings.kind, "items": list(items)}
+            extra |= {"proba": told} if told else {}
+            asked = self._insert_shown(db, task, of, sides, purpose, extra)
+            if asked is not None:
+                within = queue.c.left_id.in_(items) & queue.c.right_id.in_(items)
+                begun = (queue.c.study_id == task.id) & (queue.c.purpose == "start")
+                db.execute(sa.delete(queue).where(begun & within))
+                return asked
+        return None
+
+    def _next_rating(
+        self,
+        db: sa.Connection,
+        task: ServedStudy,
+        of: JudgeRecord,
+        past: Sequence[_Past],
+        barred: _Barred,
+    ) -> Asked | None:
+        """The item of the largest variance for the answers that it has; first those with none.
+
+        An item is open for one judge only, where there are enough. There are no checks: a
+        rating predicts no pair. There are no repeats: nothing is learnt from them.
+        """
+        skipped = len(past) - PASSED_OVER
+        done = {p.items[0] for k, p in enumerate(past)
+                if len(p.items) == 1 and (p.kind != "skip" or k >= skipped)}  # fmt: skip
+        known, asked, draws = self.moments(task.id), task.times_asked, self._random
+
+        def worth(one: int) -> tuple[bool, bool, float, float]:
+            sd = known.get(one, (0.0, 1.0))[1]
+            free = (one, one) not in barred.reserved
+            return free, not asked[one], sd * sd / (1.0 + asked[one]), draws.random()
+
+        may = [i for i in task.active if i not in done and barred.fits(i, None, any_group=True)]
+        for one in sorted(may, key=worth, reverse=True)[:TRIED]:
+            extra = {"kind": "rating", "items": [one]}
+            purpose = "chosen" if asked[one] else "start"
+            shared = (one, one) in barred.reserved  # by now there is nothing else
+            found = self._insert_shown(db, task, of, (one, None), purpose, extra, shared)
+            if found is not None:
+                return found
+        return None
 
     def moments(self, study_id: int) -> Mapping[int, tuple[float, float]]:
         """Mean and standard deviation of utilities by item, from the newest snapshot."""
@@ -618,11 +758,14 @@ class ServedStore(AnswerStore):
         row: Any,
         purpose: str,
         proba: Any,
+        barred: _Barred | None = None,
     ) -> Asked | None:
         """Show a question of the queue, sides as they fall; or one undone, as it was."""
         sides, extra = (row.left_id, row.right_id), {"proba": proba}
         if not purpose:
             return self._insert_shown(db, task, of, sides, row.purpose, row.extra_json)
+        if barred is not None and is_set(task.settings.kind):
+            return self._with_more(db, task, of, sides, purpose, proba, barred)
         if self._random.random() < 0.5:
             sides = sides[::-1]
             extra = {"proba": proba and proba[::-1]}
@@ -633,18 +776,20 @@ class ServedStore(AnswerStore):
         db: sa.Connection,
         task: ServedStudy,
         of: JudgeRecord,
-        sides: tuple[int, int],
+        sides: tuple[int, int | None],
         purpose: str,
         extra: Any,
+        shared: bool = False,
     ) -> Asked | None:
-        """Reserve a pair and show it; None if another judge has it."""
+        """Reserve a pair, a set or an item, and show it; None if another judge has it."""
         until = moment(RESERVED)
-        low, high = pair_of(*sides)
+        items = (extra or {}).get("items", sides)
+        low, high = item_key(items)
         reserved = _insert(db, reservation).values(
             study_id=task.id, low_id=low, high_id=high, judge_id=of.id, expires_at=until
         )
         reserved = reserved.on_conflict_do_nothing().returning(reservation.c.judge_id)
-        if db.execute(reserved).first() is None:
+        if db.execute(reserved).first() is None and not shared:
             return None
         new = db.execute(
             sa.insert(shown).values(
@@ -652,10 +797,13 @@ class ServedStore(AnswerStore):
                 purpose=purpose, extra_json=extra or {}, shown_at=moment(), expires_at=until,
             )
         )  # fmt: skip
-        task.times_asked.update(sides)
+        task.times_asked.update(items)
         key = new.inserted_primary_key
         assert key is not None
-        return Asked(int(key[0]), *sides, purpose)
+        left, right = sides
+        seen, kind = (tuple(items), extra["kind"]) if "kind" in (extra or {}) else ((), "pair")
+        right = left if right is None else right
+        return Asked(int(key[0]), left, right, purpose, kind, seen)
 
     def end_reservations(self) -> None:
         """Let pairs go that were reserved ten minutes ago."""
@@ -727,6 +875,11 @@ def _asked(db: sa.Connection, study_id: int) -> Counter[int]:
         for which, count in db.execute(rows.group_by(side)):
             if which is not None:
                 found[which] += count
+    sets = sa.select(answer.c.detail_json, answer.c.left_id, answer.c.right_id).where(
+        answer.c.study_id == study_id, answer.c.kind.in_(NOT_PAIRED)
+    )
+    for detail, *sides in db.execute(sets):
+        found.update(i for i in (detail or {}).get("items", ()) if i not in sides)
     return found
 
 
@@ -734,22 +887,28 @@ def _past(db: sa.Connection, judge_id: int) -> list[_Past]:
     """What a judge has answered and skipped and not taken back, in order."""
     rows = db.execute(
         sa.select(
-            answer.c.id, answer.c.kind, answer.c.undoes_id, shown.c.id, shown.c.left_id,
-            shown.c.right_id, shown.c.purpose,
+            answer.c.id.label("number"), answer.c.kind, answer.c.undoes_id, shown.c.id,
+            shown.c.left_id, shown.c.right_id, shown.c.purpose, shown.c.extra_json,
         )
         .join_from(answer, shown, answer.c.shown_id == shown.c.id, isouter=True)
         .where(answer.c.judge_id == judge_id, answer.c.kind != "report")
         .order_by(answer.c.id)
     ).all()  # fmt: skip
     gone: set[int] = set()
-    for number, kind, undoes, *_ in reversed(rows):
-        if kind == "undo" and number not in gone:
-            gone.add(undoes)
+    for row in reversed(rows):
+        if row.kind == "undo" and row.number not in gone:
+            gone.add(row.undoes_id)
     return [
-        _Past(number, asked, kind, pair_of(left, right), (left, right), purpose)
-        for number, kind, _, asked, left, right, purpose in rows
-        if kind != "undo" and number not in gone and left is not None
+        _past_of(row.number, row.kind, Asked.of(row))
+        for row in rows
+        if row.kind != "undo" and row.number not in gone and row.left_id is not None
     ]
+
+
+def _past_of(number: int, kind: str, asked: Asked) -> _Past:
+    """What became of a question."""
+    sides = asked.left, asked.right
+    return _Past(number, asked.id, kind, pair_of(*sides), sides, asked.purpose, asked)
 
 
 def _open_question(db: sa.Connection, of: JudgeRecord) -> Asked | None:
@@ -763,7 +922,7 @@ def _open_question(db: sa.Connection, of: JudgeRecord) -> Asked | None:
         .order_by(shown.c.id.desc())
         .limit(1)
     ).one_or_none()  # fmt: skip
-    return None if row is None else Asked(row.id, row.left_id, row.right_id, row.purpose)
+    return None if row is None else Asked.of(row)
 
 
 def _has_ended(known: Mapping[str, Any]) -> bool:
@@ -791,13 +950,25 @@ def _append(db: sa.Connection, key: str, kind: str, **row: Any) -> int | None:
     return db.execute(new).scalar()
 
 
-def _release(db: sa.Connection, study_id: int, judge_id: int, pair: Pair) -> None:
+def _release(db: sa.Connection, study_id: int, judge_id: int, items: Sequence[int]) -> None:
+    low, high = item_key(items)
     db.execute(
         sa.delete(reservation).where(
-            reservation.c.study_id == study_id, reservation.c.low_id == pair[0],
-            reservation.c.high_id == pair[1], reservation.c.judge_id == judge_id,
+            reservation.c.study_id == study_id, reservation.c.low_id == low,
+            reservation.c.high_id == high, reservation.c.judge_id == judge_id,
         )
     )  # fmt: skip
+
+
+def _same(some: Sequence[int], others: Sequence[int], in_order: bool) -> bool:
+    """Whether two questions have the same items, of a pair on the same sides."""
+    return tuple(some) == tuple(others) if in_order else set(some) == set(others)
+
+
+def _openness(gap: float, one: float, other: float) -> float:
+    """How open a pair is: the variance of its difference over the square of that."""
+    variance = one * one + other * other
+    return variance / (1.0 + variance + gap * gap)
 
 
 def _reason(task: ServedStudy, of: JudgeRecord, answers: int) -> str:
@@ -813,7 +984,7 @@ def _reason(task: ServedStudy, of: JudgeRecord, answers: int) -> str:
 class _Barred(NamedTuple):
     """What a judge must not be asked now."""
 
-    asked: set[Pair]  # by this judge answered, or skipped a short time ago
+    asked: set[Pair]  # also within sets: by this judge answered, or skipped a short time ago
     reserved: set[Pair]  # by other judges
     resting: set[int]  # items that were asked about a short time ago
     judge: str
@@ -827,21 +998,26 @@ class _Barred(NamedTuple):
         reserved = db.execute(rows.where(reservation.c.study_id == task.id))
         first = len(past) - PASSED_OVER
         return cls(
-            {p.pair for k, p in enumerate(past) if p.kind != "skip" or k >= first},
+            {pair for k, p in enumerate(past) if p.kind != "skip" or k >= first
+             for pair in pairs_within(p.items)},
             {(low, high) for low, high in reserved},
-            {i for each in past[-REST:] for i in each.pair},
+            {i for each in past[-REST:] for i in each.items},
             of.name,
             task.items,
-        )
+        )  # fmt: skip
+
+    def fits(self, one: int, group: str | None, any_group: bool = False) -> bool:
+        """Whether the judge may see an item, and it is of a group."""
+        item = self.items[one]
+        mine = any_group or item.group == group
+        return mine and not item.retired and self.judge not in item.not_for
 
     def allows(self, left: int, right: int, rest: bool) -> bool:
         """Whether a pair may be asked; with ``rest``, also whether its items have rested."""
         pair = pair_of(left, right)
         if pair in self.asked or pair in self.reserved:
             return False
-        one, other = self.items[left], self.items[right]
-        if one.group != other.group or one.retired or other.retired:
-            return False
-        if self.judge in one.not_for or self.judge in other.not_for:
+        group = self.items[left].group
+        if not (self.fits(left, group) and self.fits(right, group)):
             return False
         return not (rest and (left in self.resting or right in self.resting))

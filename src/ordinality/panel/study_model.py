@@ -4,6 +4,9 @@ Three posteriors follow one another. A fit learns the parameters too, at every d
 answers. An update computes the posterior anew at the same parameters. Between them each answer
 is folded into the snapshot of the last of the two by a step of rank one. Fits and updates run
 in a thread; what came meanwhile is then folded into their snapshot.
+
+Answers about sets are learnt as pairs with weights, which a step of rank one does not know, and
+ratings are no pairs. Both are learnt by the next update, which does not wait for long.
 """
 
 from __future__ import annotations
@@ -36,16 +39,18 @@ from ..gp.likelihoods import Symmetric
 from ..metrics import scale_separation
 from .asking import Standing, probability_of_order
 from .judges import GivenAnswers, judge_summaries
-from .managed_store import GivenRow, ManagedStore
+from .managed_store import GivenRow, ManagedStore, compared_rows
 from .served_store import ServedStudy, pair_of
+from .set_questions import LEVELS
 from .split_halves import split_half
-from .store import moment
+from .store import NOT_PAIRED, moment
 
 __all__ = ["StudyModel", "packed", "unpacked"]
 
 FIRST_FIT = 10  # answers
 MANY = 1000  # answers from which a fit is made after a tenth more of them
 UPDATE, QUIET = 50, 5.0  # new answers, or seconds with some, after which an update is made
+SOON = 0.5  # seconds after which one is made if some cannot be folded in
 LIGHT = 1e-11  # ratios of signal to noise with a smaller weight are left to the next fit
 FEWEST, EACH = 64, 4  # questions that wait: at least, and for each judge seen lately
 SEEN = timedelta(minutes=5)
@@ -58,6 +63,9 @@ CAMPS, QUICK = 4, 0.1  # judges, and seconds of a fit, from and to which halves 
 SEPARATE = 400  # draws for places of items whose covariances are not at hand
 DRAWS, LOOK = 4000, 5  # for the goal; answers between two looks at it
 KEY = "\n"  # a column of names that cannot be one of the features
+
+
+_Ratings = tuple[list[str], list[int]]  # names of items, and levels
 
 
 class _Learnt(NamedTuple):
@@ -173,16 +181,32 @@ class StudyModel:
         return [each.id for each in sorted(items, key=lambda each: each.key)]
 
     def _given(self) -> tuple[GivenRow, ...]:
-        """Answers that count, in order."""
+        """Answers that count, of all kinds, in order."""
         return tuple(
             self.rows[number]
             for number in sorted(self.rows)
-            if self.rows[number].kind == "pair" and number not in self.undone
+            if self.rows[number].kind in ("pair", *NOT_PAIRED) and number not in self.undone
         )
 
     def _weight(self, row: GivenRow) -> float:
-        """Repeats, and judges who are left out, have none."""
-        return 0.0 if row.purpose == "repeat" or row.judge_id in self.now.out else 1.0
+        """Repeats, and judges who are left out, have none; pairs of a set less than one."""
+        none = row.purpose == "repeat" or row.judge_id in self.now.out
+        return 0.0 if none else row.weight
+
+    def _ratings(self, given: Sequence[GivenRow]) -> _Ratings | None:
+        """Ratings that count; None unless they differ: one level has no threshold."""
+        found = self._rated(given, np.array(LEVELS))
+        return None if found is None or len(set(found[1])) < 2 else found
+
+    def _rated(self, given: Sequence[GivenRow], levels: np.ndarray | None) -> _Ratings | None:
+        """Names of rated items, and their ratings, of some levels; None if there are none."""
+        known = [] if levels is None else levels.tolist()
+        rated = [
+            (self.task.items[row.left or 0].key, int(row.value or 0))
+            for row in given
+            if row.kind == "rating" and row.value in known and self._weight(row)
+        ]
+        return ([name for name, _ in rated], [level for _, level in rated]) if rated else None
 
     def _fold(self) -> bool:
         """Tell the belief what it does not know; take back what was undone."""
@@ -193,7 +217,10 @@ class StudyModel:
             self.refit = True
         if (self.told - known) & self.undone:  # start again from the last fit or update
             self.belief, self.told = self.base[0], set(known)
-        new = [row for row in self._given() if row.id not in self.told]
+        every = [row for row in self._given() if row.id not in self.told]
+        if self._new_level(every):
+            self.refit = True
+        new = [row for row in every if row.kind == "pair"]
         if not new or not self._can_tell():
             return False
         classes = set(self.belief.classes_.tolist())
@@ -211,6 +238,16 @@ class StudyModel:
         self.told.update(row.id for row in new)
         return bool(told)
 
+    def _new_level(self, new: Sequence[GivenRow]) -> bool:
+        """Whether there are ratings that the model has no thresholds for."""
+        if self.learnt is None or not any(row.kind == "rating" for row in new):
+            return False
+        ratings = self._ratings((*self.learnt.rows, *new))
+        levels = self.learnt.model.rating_levels_
+        return ratings is not None and not set(ratings[1]) <= set(
+            [] if levels is None else levels.tolist()
+        )
+
     def _can_tell(self) -> bool:
         """Whether answers can be folded in; of too many items only a model is at hand."""
         return isinstance(self.belief, Snapshot)
@@ -224,12 +261,13 @@ class StudyModel:
         given = self._given()
         known = 0 if self.learnt is None else len(self.learnt.rows)
         fresh, waited = len(given) - known, time.monotonic() - self.job_ended
+        quiet = SOON if any(row.kind != "pair" for row in given[known:]) else QUIET
         if waited < self.cost_of_job and not self.refit:
             return  # half of the time is for the questions
         if self._fit_due(len(given)) or (self.refit and given):
             self.refit, self.job_shape = False, self.now
             self.job = self.pool.submit(self._fitted, given)
-        elif self.learnt is not None and (fresh >= UPDATE or (fresh > 0 and waited > QUIET)):
+        elif self.learnt is not None and (fresh >= UPDATE or (fresh > 0 and waited > quiet)):
             self.job_shape = self.now
             self.job = self.pool.submit(self._updated, self.learnt, given)
 
@@ -246,66 +284,72 @@ class StudyModel:
 
     def _fitted(self, given: Sequence[GivenRow]) -> _Learnt:
         """A fit to answers, the same as `rank_answers` makes of their export."""
-        began, value = time.thread_time(), [int(row.value or 0) for row in given]
-        judges = [self._name(row.judge_id) for row in given]
-        model = self._model(given, value, judges, [self._weight(row) for row in given])
+        began, pairs = time.thread_time(), compared_rows(given)
+        model = self._model(pairs, [self._weight(row) for row in pairs], self._ratings(given))
         belief = _lighter(believed(model))
         halves, spent = None, time.thread_time() - began
-        heard = {row.judge_id for row in given if self._weight(row)}
+        heard = {row.judge_id for row in pairs if self._weight(row)}
         if len(heard) >= CAMPS and spent < QUICK:
-            halves = self._halves(given, value, judges)
-        beside = self._beside(given, value, judges)
+            halves = self._halves(pairs)
+        beside = self._beside(given)
         spent = time.thread_time() - began
         return _Learnt("fit", model, belief, tuple(given), spent, halves, beside)
 
     def _model(
         self,
-        given: Sequence[GivenRow],
-        value: list[int],
-        judges: list[str],
+        pairs: Sequence[GivenRow],
         weights: list[float],
+        ratings: _Ratings | None,
     ) -> PreferenceGP:
         """A model that is fitted to answers."""
+        value, judges = self._said(pairs)
         own = 1 < len(set(judges)) <= OWN_NOISE
         items, key = self._frame()
         return PreferenceGP(
-            items, key=key, ties=0 in value, grades=max(1, *map(abs, value))
+            items, key=key, ties=0 in value, grades=max([1, *map(abs, value)])
         ).fit(
-            self._named(given), value, judges=judges if own else None, sample_weight=weights
+            self._named(pairs), value, judges=judges if own else None, sample_weight=weights,
+            ratings=ratings,
         )  # fmt: skip
 
-    def _beside(
-        self, given: Sequence[GivenRow], value: list[int], judges: list[str]
-    ) -> tuple[dict[str, int], ...]:
+    def _said(self, pairs: Sequence[GivenRow]) -> tuple[list[int], list[str]]:
+        """Answers to pairs, and who gave them."""
+        judges = [self._name(row.judge_id) for row in pairs]
+        return [int(row.value or 0) for row in pairs], judges
+
+    def _beside(self, given: Sequence[GivenRow]) -> tuple[dict[str, int], ...]:
         """Places by the answers of all judges, by another fit; none if none is left out."""
-        if not any(row.judge_id in self.now.out for row in given):
+        out = self.now.out
+        if not any(row.judge_id in out for row in given):
             return ()
-        weights = [float(row.purpose != "repeat") for row in given]
-        mean = believed(self._model(given, value, judges, weights)).utility()[0]
+        pairs = compared_rows(given)
+        weights = [0.0 if row.purpose == "repeat" else row.weight for row in pairs]
+        rated = [row._replace(judge_id=0) for row in given]  # nobody, who is not left out
+        mean = believed(self._model(pairs, weights, self._ratings(rated))).utility()[0]
         order = np.argsort(-mean, kind="stable").tolist()
         return tuple({"id": self.now.keys[k], "rank": r} for r, k in enumerate(order, 1))
 
-    def _halves(
-        self, given: Sequence[GivenRow], value: list[int], judges: list[str]
-    ) -> dict[str, Any]:
+    def _halves(self, pairs: Sequence[GivenRow]) -> dict[str, Any]:
         """How far rankings by halves of the judges agree: camps are seen here alone."""
-        weights = [self._weight(row) for row in given]
-        found = split_half(self._named(given), value, judges, weights=weights)
+        weights = [self._weight(row) for row in pairs]
+        found = split_half(self._named(pairs), *self._said(pairs), weights=weights)
         return _finite({"mean": found.pearson, **asdict(found)})
 
     def _updated(self, learnt: _Learnt, given: Sequence[GivenRow]) -> _Learnt:
         """The posterior at the parameters of the last fit."""
         began, known = time.thread_time(), {row.id for row in learnt.rows}
+        new = [row for row in given if row.id not in known]
         classes = set(learnt.model.classes_.tolist())
-        new = [r for r in given if r.id not in known and int(r.value or 0) in classes]
+        pairs = [r for r in compared_rows(new) if int(r.value or 0) in classes]
+        value, judges = self._said(pairs)
         model = copy(learnt.model).update(
-            self._named(new), [int(row.value or 0) for row in new],
-            judges=None if learnt.model.judges_ is None
-            else [self._name(row.judge_id) for row in new],
-            sample_weight=[self._weight(row) for row in new],
+            self._named(pairs), value, sample_weight=[self._weight(row) for row in pairs],
+            judges=None if learnt.model.judges_ is None else judges,
+            ratings=self._rated(new, learnt.model.rating_levels_),
         )  # fmt: skip
         belief = _lighter(believed(model))
-        rows = (*learnt.rows, *new)
+        left_out = {row.id for row in new if row.kind == "pair"} - {row.id for row in pairs}
+        rows = (*learnt.rows, *(row for row in new if row.id not in left_out))
         spent = time.thread_time() - began
         return learnt._replace(
             kind="update", model=model, belief=belief, rows=rows, seconds=spent
@@ -360,6 +404,8 @@ class StudyModel:
         self.changed = False
         if self.belief is None or self.shape != self.now or len(self.task.active) < 2:
             return
+        if self.task.settings.kind == "rating":  # asked by what is known of each item
+            return
         judges = max(1, self.store.active_judges(self.study_id, moment(-SEEN)))
         wanted = max(FEWEST, EACH * judges)
         place = {number: k for k, number in enumerate(self.now.keys)}
@@ -383,7 +429,10 @@ class StudyModel:
     def _asked_by_all(self, judges: int, place: dict[int, int]) -> set[tuple[int, int]]:
         """Pairs that as many judges have answered as there are: nobody may get them."""
         by: Counter[tuple[int, int]] = Counter()
-        said = {(pair_of(r.left or 0, r.right or 0), r.judge_id) for r in self._given()}
+        said = {
+            (pair_of(r.left or 0, r.right or 0), r.judge_id)
+            for r in compared_rows(self._given())
+        }
         by.update(pair for pair, _ in said)
         found = (pair for pair, count in by.items() if count >= judges)
         return {pair_of(place[a], place[b]) for a, b in found}
@@ -481,7 +530,7 @@ class StudyModel:
             best = top_k_members(self.belief, top, random_state=0)
         else:
             places, best = _separate_places(mean, sd, top)
-        asked = Counter(i for row in given for i in (row.left, row.right))
+        asked = Counter(i for row in given for i in row.items)
         return [
             {
                 "id": self.now.keys[k], "rank": rank, "utility": float(mean[k]),
@@ -512,18 +561,29 @@ class StudyModel:
         elif not reached:
             self.settled = False
         wrong = 2.0 * float(expected_rank_changes(self.belief, 0)) / (n * (n - 1))
+        tested = any(row.kind != "rating" for row in given)
         return Standing(
-            m, tuple(keys), float(probability), wrong, trust, self.settled and reached
+            m, tuple(keys), float(probability), wrong, trust, self.settled and reached, tested
         )
 
     def _trust(self, given: Sequence[GivenRow]) -> Trust:
-        """The two tests, from the probabilities that were stored with the questions."""
-        pairs = [pair_of(row.left or 0, row.right or 0) for row in given]
-        first = {pair: k for k, pair in reversed(list(enumerate(pairs)))}
+        """The two tests, from the probabilities that were stored with the questions.
+
+        Of a set the pair that the question began with is tested, if the answer compares it: a
+        coin orders it either way. Ratings compare nothing.
+        """
+        tested: list[tuple[GivenRow, bool]] = []
+        seen: set[tuple[int, int]] = set()
+        for row in given:
+            pairs = {pair_of(r.left or 0, r.right or 0) for r in row.compared()}
+            own = pair_of(row.left or 0, row.right or 0)
+            if own in pairs:
+                tested.append((row, own not in seen))
+            seen |= pairs
         return Trust.of(
-            [_probability_of_side(row) for row in given],
-            [first[pair] == k for k, pair in enumerate(pairs)],
-            [row.purpose == "check" for row in given],
+            [_probability_of_side(row) for row, _ in tested],
+            [first for _, first in tested],
+            [row.purpose == "check" for row, _ in tested],
         )
 
     def _trust_page(self, given: Sequence[GivenRow], trust: Trust) -> dict[str, Any]:
@@ -553,13 +613,15 @@ class StudyModel:
         """What each judge's answers are like."""
         place = {number: k for k, number in enumerate(self.now.keys)}
         classes = set(learnt.model.classes_.tolist())
-        known = [row for row in learnt.rows if int(row.value or 0) in classes]
+        known = [r for r in compared_rows(learnt.rows) if int(r.value or 0) in classes]
+        if not known:
+            return []
         seconds = [np.nan if row.seconds is None else row.seconds for row in known]
         answers = GivenAnswers(
             np.array([[place[r.left or 0], place[r.right or 0]] for r in known]),
             np.array([int(r.value or 0) for r in known]),
             np.array([self._name(r.judge_id) for r in known]),
-            np.array([0.0 if r.purpose == "repeat" else 1.0 for r in known]),
+            np.array([0.0 if r.purpose == "repeat" else r.weight for r in known]),
             np.array([self._weight(r) for r in known]),
             np.array(seconds), True,
         )  # fmt: skip

@@ -154,7 +154,7 @@ def _ranking(visit: Visit) -> bytes:
 def _study(visit: Visit) -> bytes:
     task = visit.here
     facts = {
-        "study": task.slug, "question": task.question, "kind": task.kind,
+        "study": task.slug, "question": task.question, "kind": task.settings.kind,
         "settings": task.settings.as_dict(), "consent": task.consent_text,
         "consent_version": task.consent_version,
     }  # fmt: skip
