@@ -21,8 +21,10 @@ from ..tables.comparisons import best_worst_pairs, set_weight
 
 __all__ = [
     "KINDS",
+    "LARGEST",
     "LEVELS",
     "QUESTIONS",
+    "SMALLEST",
     "OddAnswerError",
     "SetAnswer",
     "compared_in",
@@ -31,6 +33,7 @@ __all__ = [
     "item_key",
     "pairs_within",
     "read_answer",
+    "size_of",
     "stored_kind",
     "weight_in",
 ]
@@ -117,8 +120,10 @@ def read_answer(
 def _read_best_worst(items: Sequence[int], sent: Mapping[str, Any]) -> dict[str, Any]:
     best, worst = sent.get("best"), sent.get("worst")
     if best not in items or worst not in items:
-        missing = [name for name, one in (("best", best), ("worst", worst)) if one not in items]
-        raise OddAnswerError(f"Choose the {' and the '.join(missing)} as well.")
+        if best in items or worst in items:
+            missing = "best" if worst in items else "worst"
+            raise OddAnswerError(f"Choose the {missing} as well.")
+        raise OddAnswerError("Choose the best and the worst.")
     if best == worst:
         raise OddAnswerError("The best and the worst must be different items.")
     return {"best": best, "worst": worst}

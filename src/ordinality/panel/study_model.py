@@ -47,7 +47,7 @@ from .store import NOT_PAIRED, moment
 
 __all__ = ["StudyModel", "packed", "unpacked"]
 
-FIRST_FIT = 10  # answers
+FIRST_FIT, FIRST_PAIRS = 10, 20  # answers, or pairs that fewer of them compare
 MANY = 1000  # answers from which a fit is made after a tenth more of them
 UPDATE, QUIET = 50, 5.0  # new answers, or seconds with some, after which an update is made
 SOON = 0.5  # seconds after which one is made if some cannot be folded in
@@ -264,17 +264,18 @@ class StudyModel:
         quiet = SOON if any(row.kind != "pair" for row in given[known:]) else QUIET
         if waited < self.cost_of_job and not self.refit:
             return  # half of the time is for the questions
-        if self._fit_due(len(given)) or (self.refit and given):
+        if self._fit_due(given) or (self.refit and given):
             self.refit, self.job_shape = False, self.now
             self.job = self.pool.submit(self._fitted, given)
         elif self.learnt is not None and (fresh >= UPDATE or (fresh > 0 and waited > quiet)):
             self.job_shape = self.now
             self.job = self.pool.submit(self._updated, self.learnt, given)
 
-    def _fit_due(self, count: int) -> bool:
+    def _fit_due(self, given: Sequence[GivenRow]) -> bool:
         if self.learnt is None:
-            return count >= FIRST_FIT
-        return count >= self._next_fit
+            count = len(given)
+            return count >= FIRST_FIT or len(compared_rows(given)) >= FIRST_PAIRS
+        return len(given) >= self._next_fit
 
     @property
     def _next_fit(self) -> int:

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import segno
 
+from ..panel.set_questions import QUESTIONS
 from . import exports
 from .results import head_of, ranking_view, said, trust_view
 from .views import HomeView, ItemsView, ItemView, JudgesView, SettingsView
@@ -137,7 +138,18 @@ def settings(visit: Visit, errors: tuple[str, ...] = ()) -> SettingsView:
     )
 
 
-TYPED = ("question", "top", "level", "quota", "checks", "thanks", "code", "back")
+TYPED = (
+    "question",
+    "kind",
+    "size",
+    "top",
+    "level",
+    "quota",
+    "checks",
+    "thanks",
+    "code",
+    "back",
+)
 TICKED = ("ties", "stop", "open", "show_progress", "show_ranking")
 
 
@@ -225,8 +237,11 @@ def _settings(visit: Visit) -> Any:
         changed = exports.settings_of(visit.fields, visit.here.settings)
     except ValueError as problem:
         return settings(visit, (str(problem),))
+    question, old = str(visit.fields.get("question", "")).strip(), visit.here.settings.kind
+    if question == QUESTIONS[old]:  # what is asked by default goes with the kind
+        question = QUESTIONS[changed.kind]
     visit.store.change_study(
-        visit.here.id, changed, str(visit.fields.get("question", "")).strip(),
+        visit.here.id, changed, question,
         str(visit.fields.get("consent", "")).strip(),
     )  # fmt: skip
     visit.store.note(visit.here.id, "admin", "settings", changed.as_dict())

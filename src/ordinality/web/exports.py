@@ -15,6 +15,7 @@ from typing import Any
 
 from ..panel.managed_store import ImportedAnswer, NewItem
 from ..panel.served_store import hashed
+from ..panel.set_questions import KINDS, LARGEST, SMALLEST, compared_in, is_set, weight_in
 from ..panel.study_settings import StudySettings
 from .fitted_files import FITTED, fitted_files
 from .visits import Download, Leads, RefusedError, Visit
@@ -49,6 +50,8 @@ def one_file(visit: Visit, name: str) -> Download:
 def study_zip(visit: Visit) -> Download:
     """All files of a study in one archive; a sentence in it says if some cannot be made."""
     files = {name: made(visit) for name, made in FILES.items()}
+    if files["ratings.csv"].count(b"\n") < 2:  # titles alone
+        del files["ratings.csv"]
     try:
         files |= fitted_files(visit, _names_of_judges(visit))
     except RefusedError as problem:
@@ -98,21 +101,37 @@ def _answers(visit: Visit) -> bytes:
     out = {each.name for each in visit.store.judges(task.id) if each.left_out}
     key = {i: each.key for i, each in task.items.items()}
 
-    def winner(given: Any) -> str:
+    def winner(left: int, right: int, value: int) -> str:
         if task.settings.grades > 1:
-            return f"{given.value:+d}" if given.value else "0"
-        if given.value == 0:
+            return f"{value:+d}" if value else "0"
+        if value == 0:
             return "tie"
-        return key[given.left if given.value > 0 else given.right]
+        return key[left if value > 0 else right]
 
+    given = visit.store.answers(task.id, every_kind=True)
     rows = [
-        [key[g.left], key[g.right], winner(g), judges[g.judge],
-         0 if g.purpose == "repeat" or g.judge in out else 1, g.seconds, g.purpose]
-        for g in visit.store.answers(task.id)
-        if g.kind == "pair"
+        [key[left], key[right], winner(left, right, value), judges[g.judge],
+         0 if g.purpose == "repeat" or g.judge in out else weight_in(g), g.seconds, g.purpose,
+         g.id if is_set(g.kind) else ""]
+        for g in given
+        for left, right, value in compared_in(g)
     ]  # fmt: skip
     titles = ["left", "right", "winner", "judge", "weight", "seconds", "purpose"]
-    return table(titles, rows)
+    if any(is_set(g.kind) for g in given):
+        return table([*titles, "set"], rows)
+    return table(titles, [row[:-1] for row in rows])
+
+
+def _ratings(visit: Visit) -> bytes:
+    task, judges = visit.here, _names_of_judges(visit)
+    out = {each.name for each in visit.store.judges(task.id) if each.left_out}
+    rows = [
+        [task.items[g.left].key, g.value, judges[g.judge], 0 if g.judge in out else 1,
+         g.seconds]
+        for g in visit.store.answers(task.id, every_kind=True)
+        if g.kind == "rating"
+    ]  # fmt: skip
+    return table(["item", "rating", "judge", "weight", "seconds"], rows)
 
 
 def _items(visit: Visit) -> bytes:
@@ -163,7 +182,7 @@ def _study(visit: Visit) -> bytes:
 
 FILES: Mapping[str, Callable[[Visit], bytes]] = {
     "answers.csv": _answers, "items.csv": _items, "judges.csv": _judges,
-    "ranking.csv": _ranking, "study.json": _study,
+    "ranking.csv": _ranking, "ratings.csv": _ratings, "study.json": _study,
 }  # fmt: skip
 NAMES = frozenset(FILES) | frozenset(FITTED)
 
@@ -189,8 +208,13 @@ def settings_of(sent: Mapping[str, Any], old: StudySettings) -> StudySettings:
     back = str(sent.get("back", "")).strip()
     if back and not back.startswith(("https://", "http://")):
         raise ValueError("The address to go back to must begin with https:// or http://.")
+    kind = str(sent.get("kind", old.kind))
+    if kind not in KINDS:
+        raise ValueError(f"The kind of question must be one of {', '.join(KINDS)}.")
     return replace(
         old,
+        kind=kind,
+        size=int(number("size", SMALLEST, LARGEST, "The number of items to put in order")),
         top=int(number("top", 0, 1000, "The number of the best")),
         level=number("level", 0.5, 0.999, "The probability at which to stop"),
         checks=number("checks", 0.0, 0.5, "The share of checks"),
@@ -274,6 +298,11 @@ def _answer_of(
 ) -> tuple[str, ImportedAnswer]:
     """The judge of a row, and its answer, which does not have the judge's number yet."""
     left, right = row["left"].strip(), row["right"].strip()
+    if row.get("set", "").strip():
+        raise RefusedError(
+            400, f"Line {line} is part of an answer about a set; only answers to pairs are "
+            "imported. Leave the rows with a set out.",
+        )  # fmt: skip
     for name in (left, right):
         if name not in keys:
             raise RefusedError(400, f"Line {line} has {name!r}, which is no item of the study.")

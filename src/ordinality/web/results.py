@@ -7,6 +7,7 @@ from typing import Any
 
 from ..panel.managed_store import ManagedStore
 from ..panel.served_store import JudgeRecord, ServedStudy
+from ..panel.set_questions import LEVELS
 from .views import AdminView, RankingView, TrustView
 from .visits import Visit
 
@@ -40,10 +41,10 @@ def own_answers(
     title = {i: each.title for i, each in task.items.items()}
     return [
         {
-            "left": title[given.left], "right": title[given.right],
-            "said": said(given, title), "seconds": given.seconds,
+            "items": [title[i] for i in given.items], "said": said(given, title),
+            "seconds": given.seconds,
         }
-        for given in reversed(store.answers(task.id))
+        for given in reversed(store.answers(task.id, every_kind=True))
         if given.judge == of.name
     ]  # fmt: skip
 
@@ -52,6 +53,13 @@ def said(given: Any, title: Mapping[int, str]) -> str:
     """An answer in words."""
     if given.kind == "skip":
         return "skipped"
+    detail = given.detail
+    if given.kind == "best_worst":
+        return f"best: {title[detail['best']]}; worst: {title[detail['worst']]}"
+    if given.kind == "order":
+        return ", ".join(f"{k}. {title[i]}" for k, i in enumerate(detail["order"], 1))
+    if given.kind == "rating":
+        return f"{given.value} of {LEVELS[-1]}"
     if given.value == 0:
         return "about equal"
     better = title[given.left if given.value > 0 else given.right]

@@ -29,7 +29,7 @@ class Card:
     """One of the items of a question."""
 
     item: int  # its number
-    letter: str  # "A", "B"
+    letter: str  # "A", "B", to "E"
     title: str
     text: str | None
     image: str | None  # address
@@ -53,6 +53,11 @@ class QuestionView:
     said: str  # what became of the last act, for the live region; or empty
     undoes: int  # 0: there is nothing to undo
     see_ranking: bool
+    kind: str = "pair"  # "best-worst", "rating" or "order"
+    levels: tuple[int, ...] = ()  # of a rating
+    picked: dict[str, int] = field(default_factory=dict)  # best and worst, so far
+    moved: str = ""  # the button by which an item was moved
+    problem: str = ""  # why an answer was not taken
 
 
 @dataclass(frozen=True)
@@ -92,8 +97,9 @@ class MineView:
     slug: str
     question: str
     form: str
-    rows: tuple[dict[str, Any], ...]  # left, right, said, seconds
+    rows: tuple[dict[str, Any], ...]  # items (titles), said, seconds
     see_ranking: bool
+    paired: bool = True  # whether all are about pairs
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,7 @@
     const form = event.target, button = event.submitter;
     if (!/\/answer$/.test(form.getAttribute("action")) || !button) return;
     event.preventDefault();
+    if (/^(up|down)-/.test(button.value)) return move(button);
     if (busy || performance.now() - shownAt < GUARD) return;
     busy = true;
     try {
@@ -76,6 +77,38 @@
     } finally {
       busy = false;
     }
+  });
+
+  // Sets: an item up or down in an order; the best, then the worst
+
+  function move(button) {
+    const row = button.closest("li"), list = row.parentNode;
+    // The other item moves, so that the button keeps the focus.
+    if (button.value.startsWith("up")) row.after(row.previousElementSibling || "");
+    else row.before(row.nextElementSibling || "");
+    const rows = [...list.children];
+    find("[name=order]").value = rows.map((each) => each.dataset.item).join(" ");
+    const name = find("h2", row).textContent;
+    say(`${name}: ${rows.indexOf(row) + 1} of ${rows.length}`);
+  }
+
+  function complete() {
+    const picked = document.querySelectorAll(".pick:checked");
+    if (picked.length < 2 || picked[0].value === picked[1].value) return;
+    const button = find("button[value=best-worst]");
+    button.form.requestSubmit(button);
+  }
+
+  function pick(best) { // by a key
+    const old = find("[name=best]:checked");
+    const one = old && old !== best ? find(`[name=worst][value="${best.value}"]`) : best;
+    one.checked = old !== best;
+    say(one.checked ? one.closest("label").textContent : "");
+    complete();
+  }
+
+  document.addEventListener("change", (event) => { // by a tap: arrow keys only look around
+    if (event.target.matches(".pick:not(:focus-visible)")) complete();
   });
 
   // Keys
@@ -101,13 +134,16 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
     if (!useKeys || !find("#answer") || find("dialog[open]")) return;
-    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    if (event.target.closest("input:not(.pick), textarea, select, [contenteditable]")) return;
     if (event.key === "?") { find("#help")?.showModal(); return event.preventDefault(); }
     if (event.key === "ArrowDown" && (scrolls(root) || scrolls(event.target))) return;
-    const button = find(`main button[name=act][value=${actOf(event)}]`);
+    const own = find(`main [data-key="${CSS.escape(event.key)}"]`);
+    const button = own || find(`main button[name=act][value=${actOf(event)}]`);
     if (!button) return;
     event.preventDefault();
-    if (!event.repeat) button.form.requestSubmit(button);
+    if (event.repeat) return;
+    if (button.type === "radio") pick(button);
+    else button.form.requestSubmit(button);
   });
 
   function setKeys(on) {
