@@ -1,12 +1,8 @@
 """The store as a server uses it: judges by their links, open questions, and the queue.
 
 Everything that a judge does is one transaction: it appends the answer and shows the next
-question, or neither. Nothing here grows with the number of answers of the study, and nothing
-computes: the questions in the queue were valued by another process. If that is dead, random
-pairs take their place.
-
-Two judges are never asked about one pair at a time: a reservation has the pair as its key, so
-that the database refuses the second, also where several servers share it.
+question, or neither. Nothing here grows with the number of answers of the study. Which question
+comes next is the matter of `next_question`.
 """
 
 from __future__ import annotations
@@ -19,22 +15,24 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
-from .set_questions import (
-    extensions,
-    is_set,
-    item_key,
-    pairs_within,
-    read_answer,
-    size_of,
-    stored_kind,
+from .next_question import (
+    Asked,
+    JudgeRecord,
+    NextQuestion,
+    Past,
+    ServedItem,
+    ServedStudy,
+    insert_into,
+    pair_of,
+    share_of,
 )
+from .set_questions import OddAnswerError, item_key, read_answer, stored_kind
 from .store import (
     NOT_PAIRED,
     AnswerStore,
@@ -67,67 +65,9 @@ __all__ = [
     "share_of",
 ]
 
-REPEATS = 0.03  # share of questions
-EARLY, EARLY_CHECKS = 20, 0.5  # of several judges: the first questions of each, half random
-APART = 20  # questions between a pair and its repeat
-PASSED_OVER = 50  # questions for which a skipped pair is not asked again
-REST = 3  # questions for which an item is not asked about again
-RESERVED = timedelta(minutes=10)
-LOOKED = 300  # questions of the queue that are looked at
-TRIED = 50  # items that are tried for a rating
-DRAWN = 200  # random pairs that are looked at where the queue has nothing
 FRESH = 1.0  # seconds for which what was read of a study is used again
 
-Pair = tuple[int, int]  # ids of items, the smaller first
-
-
 # ---------------------------------------------------------------- values
-
-
-@dataclass(frozen=True)
-class ServedItem:
-    """An item with what is shown of it."""
-
-    id: int
-    key: str
-    title: str
-    text: str | None
-    media_id: int | None
-    group: str | None
-    not_for: frozenset[str]
-    features: Mapping[str, float]
-    retired: bool
-
-
-@dataclass(frozen=True)
-class ServedStudy:
-    """A study with its items, as it was a moment ago."""
-
-    id: int
-    slug: str
-    question: str
-    settings: StudySettings
-    consent_text: str | None
-    consent_version: int | None
-    closed: bool
-    judges: int  # how many there are
-    items: Mapping[int, ServedItem]
-    active: tuple[int, ...]  # ids of items that are not retired
-    times_asked: Counter[int] = field(default_factory=Counter, compare=False)
-
-
-@dataclass(frozen=True)
-class JudgeRecord:
-    """A judge of a study."""
-
-    id: int
-    study_id: int
-    name: str
-    kind: str
-    quota: int | None
-    consent_version: int | None
-    left_out: bool
-    withdrawn: bool
 
 
 @dataclass(frozen=True)
@@ -139,6 +79,7 @@ class Act:
     value: int = 0
     seconds: float | None = None
     detail: Mapping[str, Any] | None = None
+    question: str = ""  # the kind that an answer is meant for; empty: whatever was asked
 
 
 class BatchAnswer(NamedTuple):
@@ -154,32 +95,6 @@ class BatchAnswer(NamedTuple):
     detail: Mapping[str, Any] | None = None  # as for `set_questions.read_answer`
 
 
-class Asked(NamedTuple):
-    """A question that a judge sees."""
-
-    id: int
-    left: int
-    right: int  # the same as the left one where one item is rated
-    purpose: str
-    kind: str = "pair"
-    shown: tuple[int, ...] = ()  # items in the order in which they are seen, if not a pair
-
-    @property
-    def items(self) -> tuple[int, ...]:
-        """The items that the judge sees, in order."""
-        return self.shown or (self.left, self.right)
-
-    @classmethod
-    def of(cls, row: Any) -> Asked:
-        """A row of what was shown as a question."""
-        extra = row.extra_json or {}
-        right = row.left_id if row.right_id is None else row.right_id
-        return cls(
-            row.id, row.left_id, right, row.purpose, extra.get("kind", "pair"),
-            tuple(extra.get("items", ())),
-        )  # fmt: skip
-
-
 class Turn(NamedTuple):
     """Where a judge is after an act."""
 
@@ -191,40 +106,12 @@ class Turn(NamedTuple):
     undoes: int  # number of the last answer or skip, which an undo takes back; 0 if none
 
 
-class _Past(NamedTuple):
-    """A question that a judge has answered or skipped."""
-
-    answer_id: int
-    shown_id: int
-    kind: str
-    pair: Pair
-    sides: tuple[int, int]
-    purpose: str
-    asked: Asked
-
-    @property
-    def items(self) -> tuple[int, ...]:
-        """The items that were shown."""
-        return self.asked.items
-
-
 # ---------------------------------------------------------------- chance
 
 
 def hashed(token: str) -> str:
     """What is stored of a token, which has 128 bits and needs no salt."""
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-def share_of(*words: object) -> float:
-    """A number from 0 to 1 that nobody can predict who does not know the words."""
-    digest = hashlib.sha256("/".join(map(str, words)).encode()).digest()
-    return int.from_bytes(digest[:7]) / 2**56
-
-
-def pair_of(one: int, other: int) -> Pair:
-    """A pair whichever way round."""
-    return (one, other) if one < other else (other, one)
 
 
 # ---------------------------------------------------------------- the store
@@ -399,10 +286,11 @@ class ServedStore(AnswerStore):
                 reason = "settled"
             asked = None
             if not reason:
+                choice = NextQuestion(
+                    db, task, of, past, lambda: self.moments(task.id), self._random
+                )
                 asked = (
-                    (again and self._show(db, task, of, again, "", None))
-                    or _open_question(db, of)
-                    or self._new_question(db, task, of, past)
+                    (again and choice.again(again)) or _open_question(db, of) or choice.found()
                 )
                 reason = "" if asked else "empty"
             last = past[-1].answer_id if past else 0
@@ -466,7 +354,7 @@ class ServedStore(AnswerStore):
         task: ServedStudy,
         of: JudgeRecord,
         act: Act,
-        past: list[_Past],
+        past: list[Past],
     ) -> tuple[str, Any]:
         """What became of an act, and the question that an undo brings back.
 
@@ -493,6 +381,8 @@ class ServedStore(AnswerStore):
                and row.purpose != "repeat") for p in past):  # fmt: skip
             return "already", None
         skip = act.kind == "skip"
+        if not skip and act.question not in ("", asked.kind):
+            raise OddAnswerError("That was an answer to another kind of question.")
         value: int | None = None if skip else act.value
         if not skip and asked.kind != "pair":
             sides = row.left_id, row.right_id
@@ -516,7 +406,7 @@ class ServedStore(AnswerStore):
         task: ServedStudy,
         of: JudgeRecord,
         act: Act,
-        past: list[_Past],
+        past: list[Past],
     ) -> tuple[str, Any]:
         """Take the last answer or skip back; a retry of the same undo does nothing."""
         if not past:
@@ -538,189 +428,6 @@ class ServedStore(AnswerStore):
         row = db.execute(sa.select(shown).where(shown.c.id == last.shown_id)).one()
         gone = any(task.items[i].retired for i in last.items)
         return "undone", None if gone else row
-
-    def _new_question(
-        self, db: sa.Connection, task: ServedStudy, of: JudgeRecord, past: Sequence[_Past]
-    ) -> Asked | None:
-        """The next question for a judge, reserved and shown."""
-        barred = _Barred.of(db, task, of, past)
-        if task.settings.kind == "rating":
-            return self._next_rating(db, task, of, past, barred)
-        chance = share_of(task.slug, task.settings.seed, of.id, len(past))
-        early = task.judges > 1 and len(past) < EARLY
-        checks = max(EARLY_CHECKS, task.settings.checks) if early else task.settings.checks
-        found = self._from_queue(db, task, of, barred, "start")
-        if found is None and checks <= chance < checks + REPEATS:
-            found = self._repeat(db, task, of, past, barred)
-        if found is None:
-            purpose = "check" if chance < checks else "chosen"
-            found = self._from_queue(db, task, of, barred, purpose)
-        return found or self._drawn(db, task, of, barred)
-
-    def _from_queue(
-        self,
-        db: sa.Connection,
-        task: ServedStudy,
-        of: JudgeRecord,
-        barred: _Barred,
-        purpose: str,
-    ) -> Asked | None:
-        """The first question of the queue that may be asked; items rest if there is one."""
-        rows = db.execute(
-            sa.select(queue)
-            .where(queue.c.study_id == task.id, queue.c.purpose == purpose)
-            .order_by(queue.c.id)
-            .limit(LOOKED)
-        ).all()
-        for rest in (True, False):
-            for row in rows:
-                if barred.allows(row.left_id, row.right_id, rest):
-                    asked = self._show(db, task, of, row, purpose, row.proba_json, barred)
-                    if asked is not None:
-                        db.execute(sa.delete(queue).where(queue.c.id == row.id))
-                        return asked
-        return None
-
-    def _repeat(
-        self,
-        db: sa.Connection,
-        task: ServedStudy,
-        of: JudgeRecord,
-        past: Sequence[_Past],
-        barred: _Barred,
-    ) -> Asked | None:
-        """A pair that the judge has answered once, long ago, sides swapped."""
-        again = {each.pair for each in past if each.purpose == "repeat"}
-        old = [
-            each
-            for each in past[: max(0, len(past) - APART)]
-            if each.kind == stored_kind(task.settings.kind)
-            and each.pair not in again | barred.reserved
-            and set(each.items) <= set(task.active)
-        ]  # fmt: skip
-        if not old:
-            return None
-        chosen = self._random.choice(old)
-        right, left = chosen.sides
-        extra = None
-        if len(chosen.items) > 2:
-            extra = {"kind": task.settings.kind, "items": list(reversed(chosen.items))}
-        return self._insert_shown(db, task, of, (left, right), "repeat", extra)
-
-    def _drawn(
-        self, db: sa.Connection, task: ServedStudy, of: JudgeRecord, barred: _Barred
-    ) -> Asked | None:
-        """The most telling of some random pairs, or the one asked about least."""
-        for pair in self._random_pairs(task, barred):
-            if is_set(task.settings.kind):
-                asked = self._with_more(db, task, of, pair, "start", None, barred)
-            else:
-                sides = pair if self._random.random() < 0.5 else pair[::-1]
-                asked = self._insert_shown(db, task, of, sides, "start", None)
-            if asked is not None:
-                return asked
-        return None
-
-    def _random_pairs(self, task: ServedStudy, barred: _Barred) -> list[Pair]:
-        """Random pairs that may be asked, best first; all there are, if they are few."""
-        active, known = task.active, self.moments(task.id)
-        if len(active) ** 2 <= 4 * DRAWN:
-            some = [(a, b) for k, a in enumerate(active) for b in active[k + 1 :]]
-            self._random.shuffle(some)
-        else:
-            some = [pair_of(*self._random.sample(active, 2)) for _ in range(DRAWN)]
-
-        def value(pair: Pair) -> float:
-            (a, s), (b, t) = (known.get(each, (0.0, 1.0)) for each in pair)
-            asked = task.times_asked[pair[0]] + task.times_asked[pair[1]]
-            return _openness(a - b, s, t) / (1.0 + asked)
-
-        allowed = [pair for pair in some if barred.allows(*pair, True)]
-        allowed = allowed or [pair for pair in some if barred.allows(*pair, False)]
-        if not allowed and len(some) == DRAWN:  # a judge who is near the end of all pairs
-            every = [(a, b) for k, a in enumerate(active) for b in active[k + 1 :]]
-            allowed = [pair for pair in every if barred.allows(*pair, False)]
-        return sorted(allowed, key=value, reverse=True)
-
-    def _with_more(
-        self,
-        db: sa.Connection,
-        task: ServedStudy,
-        of: JudgeRecord,
-        pair: Pair,
-        purpose: str,
-        proba: Any,
-        barred: _Barred,
-    ) -> Asked | None:
-        """Show a set that holds a pair, whose answer was predicted, and other items.
-
-        The others of a check are random, as its pair is. Else they are those whose comparison
-        with the pair is most open, and of these the ones that were asked about least.
-        """
-        active, group = task.active, task.items[pair[0]].group
-        some = active if len(active) <= DRAWN else self._random.sample(active, DRAWN)
-        others = [i for i in some if i not in pair and barred.fits(i, group)]
-        if group is not None and len(others) < len(some) // 2:  # a small group
-            others = [i for i in active if i not in pair and barred.fits(i, group)]
-        known, draws = self.moments(task.id), self._random
-
-        def worth(one: int) -> tuple[bool, int, float]:
-            a, s = known.get(one, (0.0, 1.0))
-            ends = [known.get(each, (0.0, 1.0)) for each in pair]
-            open_to = sum(_openness(a - b, s, t) for b, t in ends)
-            seen = sum(pair_of(one, each) in barred.asked for each in pair)
-            tells = 1.0 if purpose == "check" else open_to / (1.0 + task.times_asked[one])
-            # Where all are alike, chance decides: not the order in which they were added.
-            by_chance = 1.0 if purpose == "check" else 1e-6
-            tells += by_chance * draws.random()
-            return one not in barred.resting, -seen, tells
-
-        size = size_of(task.settings.kind, task.settings.size)
-        for items in extensions(pair, others, size, worth, draws):
-            sides = pair if items.index(pair[0]) < items.index(pair[1]) else pair[::-1]
-            told = proba if sides == pair else proba and proba[::-1]
-            extra = {"kind": task.settings.kind, "items": list(items)}
-            extra |= {"proba": told} if told else {}
-            asked = self._insert_shown(db, task, of, sides, purpose, extra)
-            if asked is not None:
-                within = queue.c.left_id.in_(items) & queue.c.right_id.in_(items)
-                begun = (queue.c.study_id == task.id) & (queue.c.purpose == "start")
-                db.execute(sa.delete(queue).where(begun & within))
-                return asked
-        return None
-
-    def _next_rating(
-        self,
-        db: sa.Connection,
-        task: ServedStudy,
-        of: JudgeRecord,
-        past: Sequence[_Past],
-        barred: _Barred,
-    ) -> Asked | None:
-        """The item of the largest variance for the answers that it has; first those with none.
-
-        An item is open for one judge only, where there are enough. There are no checks: a
-        rating predicts no pair. There are no repeats: nothing is learnt from them.
-        """
-        skipped = len(past) - PASSED_OVER
-        done = {p.items[0] for k, p in enumerate(past)
-                if len(p.items) == 1 and (p.kind != "skip" or k >= skipped)}  # fmt: skip
-        known, asked, draws = self.moments(task.id), task.times_asked, self._random
-
-        def worth(one: int) -> tuple[bool, bool, float, float]:
-            sd = known.get(one, (0.0, 1.0))[1]
-            free = (one, one) not in barred.reserved
-            return free, not asked[one], sd * sd / (1.0 + asked[one]), draws.random()
-
-        may = [i for i in task.active if i not in done and barred.fits(i, None, any_group=True)]
-        for one in sorted(may, key=worth, reverse=True)[:TRIED]:
-            extra = {"kind": "rating", "items": [one]}
-            purpose = "chosen" if asked[one] else "start"
-            shared = (one, one) in barred.reserved  # by now there is nothing else
-            found = self._insert_shown(db, task, of, (one, None), purpose, extra, shared)
-            if found is not None:
-                return found
-        return None
 
     def moments(self, study_id: int) -> Mapping[int, tuple[float, float]]:
         """Mean and standard deviation of utilities by item, from the newest snapshot."""
@@ -750,61 +457,6 @@ class ServedStore(AnswerStore):
         self.summary(study_id)
         return self._summaries[study_id][1]
 
-    def _show(
-        self,
-        db: sa.Connection,
-        task: ServedStudy,
-        of: JudgeRecord,
-        row: Any,
-        purpose: str,
-        proba: Any,
-        barred: _Barred | None = None,
-    ) -> Asked | None:
-        """Show a question of the queue, sides as they fall; or one undone, as it was."""
-        sides, extra = (row.left_id, row.right_id), {"proba": proba}
-        if not purpose:
-            return self._insert_shown(db, task, of, sides, row.purpose, row.extra_json)
-        if barred is not None and is_set(task.settings.kind):
-            return self._with_more(db, task, of, sides, purpose, proba, barred)
-        if self._random.random() < 0.5:
-            sides = sides[::-1]
-            extra = {"proba": proba and proba[::-1]}
-        return self._insert_shown(db, task, of, sides, purpose, extra if proba else None)
-
-    def _insert_shown(
-        self,
-        db: sa.Connection,
-        task: ServedStudy,
-        of: JudgeRecord,
-        sides: tuple[int, int | None],
-        purpose: str,
-        extra: Any,
-        shared: bool = False,
-    ) -> Asked | None:
-        """Reserve a pair, a set or an item, and show it; None if another judge has it."""
-        until = moment(RESERVED)
-        items = (extra or {}).get("items", sides)
-        low, high = item_key(items)
-        reserved = _insert(db, reservation).values(
-            study_id=task.id, low_id=low, high_id=high, judge_id=of.id, expires_at=until
-        )
-        reserved = reserved.on_conflict_do_nothing().returning(reservation.c.judge_id)
-        if db.execute(reserved).first() is None and not shared:
-            return None
-        new = db.execute(
-            sa.insert(shown).values(
-                study_id=task.id, judge_id=of.id, left_id=sides[0], right_id=sides[1],
-                purpose=purpose, extra_json=extra or {}, shown_at=moment(), expires_at=until,
-            )
-        )  # fmt: skip
-        task.times_asked.update(items)
-        key = new.inserted_primary_key
-        assert key is not None
-        left, right = sides
-        seen, kind = (tuple(items), extra["kind"]) if "kind" in (extra or {}) else ((), "pair")
-        right = left if right is None else right
-        return Asked(int(key[0]), left, right, purpose, kind, seen)
-
     def end_reservations(self) -> None:
         """Let pairs go that were reserved ten minutes ago."""
         with self._writing() as db:
@@ -827,7 +479,7 @@ class ServedStore(AnswerStore):
             free = (lease.c.holder == holder) | (lease.c.seen_at < moment(-silent))
             if other is not None and _has_ended(known):
                 free = free | (lease.c.holder == other.holder)
-            upsert = _insert(db, lease).values(name=name, **row)
+            upsert = insert_into(db, lease).values(name=name, **row)
             upsert = upsert.on_conflict_do_update(index_elements=["name"], set_=row, where=free)
             taken = db.execute(upsert.returning(lease.c.name)).first()
             return known if taken is None else None
@@ -883,7 +535,7 @@ def _asked(db: sa.Connection, study_id: int) -> Counter[int]:
     return found
 
 
-def _past(db: sa.Connection, judge_id: int) -> list[_Past]:
+def _past(db: sa.Connection, judge_id: int) -> list[Past]:
     """What a judge has answered and skipped and not taken back, in order."""
     rows = db.execute(
         sa.select(
@@ -905,10 +557,10 @@ def _past(db: sa.Connection, judge_id: int) -> list[_Past]:
     ]
 
 
-def _past_of(number: int, kind: str, asked: Asked) -> _Past:
+def _past_of(number: int, kind: str, asked: Asked) -> Past:
     """What became of a question."""
     sides = asked.left, asked.right
-    return _Past(number, asked.id, kind, pair_of(*sides), sides, asked.purpose, asked)
+    return Past(number, asked.id, kind, pair_of(*sides), sides, asked.purpose, asked)
 
 
 def _open_question(db: sa.Connection, of: JudgeRecord) -> Asked | None:
@@ -938,14 +590,9 @@ def _has_ended(known: Mapping[str, Any]) -> bool:
     return False
 
 
-def _insert(db: sa.Connection, table: sa.Table) -> Any:
-    """An insert that may say what happens where there is a row with its key."""
-    return (postgresql if db.dialect.name == "postgresql" else sqlite).insert(table)
-
-
 def _append(db: sa.Connection, key: str, kind: str, **row: Any) -> int | None:
     """Append a row of answers, and return its number; None if there is one with its key."""
-    new = _insert(db, answer).values(client_key=key, kind=kind, received_at=moment(), **row)
+    new = insert_into(db, answer).values(client_key=key, kind=kind, received_at=moment(), **row)
     new = new.on_conflict_do_nothing().returning(answer.c.id)
     return db.execute(new).scalar()
 
@@ -965,12 +612,6 @@ def _same(some: Sequence[int], others: Sequence[int], in_order: bool) -> bool:
     return tuple(some) == tuple(others) if in_order else set(some) == set(others)
 
 
-def _openness(gap: float, one: float, other: float) -> float:
-    """How open a pair is: the variance of its difference over the square of that."""
-    variance = one * one + other * other
-    return variance / (1.0 + variance + gap * gap)
-
-
 def _reason(task: ServedStudy, of: JudgeRecord, answers: int) -> str:
     """Why a judge is asked nothing."""
     quota = of.quota if of.quota is not None else task.settings.quota
@@ -979,45 +620,3 @@ def _reason(task: ServedStudy, of: JudgeRecord, answers: int) -> str:
     if task.closed:
         return "closed"
     return "quota" if quota is not None and answers >= quota else ""
-
-
-class _Barred(NamedTuple):
-    """What a judge must not be asked now."""
-
-    asked: set[Pair]  # also within sets: by this judge answered, or skipped a short time ago
-    reserved: set[Pair]  # by other judges
-    resting: set[int]  # items that were asked about a short time ago
-    judge: str
-    items: Mapping[int, ServedItem]
-
-    @classmethod
-    def of(
-        cls, db: sa.Connection, task: ServedStudy, of: JudgeRecord, past: Sequence[_Past]
-    ) -> _Barred:
-        rows = sa.select(reservation.c.low_id, reservation.c.high_id)
-        reserved = db.execute(rows.where(reservation.c.study_id == task.id))
-        first = len(past) - PASSED_OVER
-        return cls(
-            {pair for k, p in enumerate(past) if p.kind != "skip" or k >= first
-             for pair in pairs_within(p.items)},
-            {(low, high) for low, high in reserved},
-            {i for each in past[-REST:] for i in each.items},
-            of.name,
-            task.items,
-        )  # fmt: skip
-
-    def fits(self, one: int, group: str | None, any_group: bool = False) -> bool:
-        """Whether the judge may see an item, and it is of a group."""
-        item = self.items[one]
-        mine = any_group or item.group == group
-        return mine and not item.retired and self.judge not in item.not_for
-
-    def allows(self, left: int, right: int, rest: bool) -> bool:
-        """Whether a pair may be asked; with ``rest``, also whether its items have rested."""
-        pair = pair_of(left, right)
-        if pair in self.asked or pair in self.reserved:
-            return False
-        group = self.items[left].group
-        if not (self.fits(left, group) and self.fits(right, group)):
-            return False
-        return not (rest and (left in self.resting or right in self.resting))

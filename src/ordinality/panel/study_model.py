@@ -572,15 +572,19 @@ class StudyModel:
 
         Of a set the pair that the question began with is tested, if the answer compares it: a
         coin orders it either way. Ratings compare nothing.
+
+        A pair counts where nobody has compared it before; that of a set where this judge has
+        not. Some sets hold all pairs, and the coins of different judges are independent.
         """
         tested: list[tuple[GivenRow, bool]] = []
-        seen: set[tuple[int, int]] = set()
+        seen: set[tuple[int, int, int]] = set()
         for row in given:
             pairs = {pair_of(r.left or 0, r.right or 0) for r in row.compared()}
             own = pair_of(row.left or 0, row.right or 0)
+            who = 0 if row.kind == "pair" else row.judge_id  # 0 is anybody
             if own in pairs:
-                tested.append((row, own not in seen))
-            seen |= pairs
+                tested.append((row, (*own, who) not in seen))
+            seen |= {(*pair, who) for pair in pairs for who in (0, row.judge_id)}
         return Trust.of(
             [_probability_of_side(row) for row, _ in tested],
             [first for _, first in tested],

@@ -146,16 +146,17 @@ def _act(visit: Visit) -> Act:
     taken = _seconds(sent.get("seconds"))
     if what == "best-worst":
         picked = {name: _whole(sent[name]) for name in ("best", "worst") if name in sent}
-        return Act("answer", shown, 0, taken, picked)
+        return Act("answer", shown, 0, taken, picked, what)
     if what == "order":
-        return Act("answer", shown, 0, taken, {"order": _order(sent.get("order"))})
+        order = {"order": _order(sent.get("order"))}
+        return Act("answer", shown, 0, taken, order, what)
     if what in RATINGS:
-        return Act("answer", shown, RATINGS[what], taken)
+        return Act("answer", shown, RATINGS[what], taken, None, "rating")
     settings = visit.here.settings
     value = VALUES.get(what)
     if value is None or (value == 0 and not settings.ties) or abs(value) > settings.grades:
         raise RefusedError(400, "This is not an answer of this study.")
-    return Act("answer", shown, value, taken)
+    return Act("answer", shown, value, taken, None, "pair")
 
 
 def _order(sent: Any) -> list[int]:
