@@ -66,6 +66,9 @@ def test_it_prints_links_asks_refuses_a_second_server_and_ends_on_ctrl_c(films, 
         (["--store", "mysql://host/db"], "postgresql://"),
         (["--key", "none"], "none"),
         (["--judges", "missing.csv"], "missing.csv"),
+        (["--question", "grid"], "choose of pair, best-worst, rating, order"),
+        (["--question", "order:6"], "an order of 3 to 5 items"),
+        (["--question", "rating:3"], "--question rating:3 is not known"),
     ],
 )
 def test_what_cannot_be_served_is_refused_in_a_sentence(run, films, options, said):
@@ -109,3 +112,22 @@ def test_a_study_begun_in_the_browser_goes_on_in_the_terminal(films, run):
     said = run("ask", films, "--plain", input="1\nq\n")
     assert said.exit_code == 0, said.stderr
     assert "keeps 1 answer" in said.stderr
+
+
+def test_the_kind_of_question_is_set_kept_and_changed(films, tmp_path):
+    from ordinality.panel.managed_store import ManagedStore
+
+    found = []
+    for options in (["--question", "order:3"], [], ["--question", "best-worst"]):
+        process, _ = started(films, *options)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+        with ManagedStore(tmp_path / "films.ordinality") as store:
+            task = store.served("films")
+            found.append((task.settings.kind, task.settings.size, task.question))
+        assert ("answers that are there count" in said) == (
+            options == ["--question", "best-worst"]
+        )
+    order = "Which order is right, the best first?"
+    best_worst = "Which is the best, and which is the worst?"
+    assert found == [("order", 3, order), ("order", 3, order), ("best-worst", 3, best_worst)]

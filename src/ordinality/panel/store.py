@@ -437,7 +437,7 @@ class AnswerStore:
             Answer(
                 row.id, row.name, row.kind, row.l, row.l if row.r is None else row.r,
                 int(row.value or 0), row.purpose, row.extra_json or {}, row.seconds,
-                row.detail_json or {},
+                detail=row.detail_json or {},
             )
             for row in rows
             if row.id not in taken_back and (every_kind or row.r is not None)

@@ -105,11 +105,11 @@ def item(visit: Visit) -> ItemView:
     """The newest answers about one item."""
     task, wanted = visit.here, _item_id(visit, str(visit.query.get("id", "")))
     title = {i: each.title for i, each in task.items.items()}
-    given = visit.store.answers(task.id)
-    about = [each for each in reversed(given) if wanted in (each.left, each.right)]
+    given = visit.store.answers(task.id, every_kind=True)
+    about = [each for each in reversed(given) if wanted in each.items]
     rows = [
         {
-            "against": title[each.right if each.left == wanted else each.left],
+            "against": ", ".join(title[i] for i in each.items if i != wanted),
             "said": said(each, title), "judge": each.judge, "seconds": each.seconds,
         }
         for each in about[:ABOUT]

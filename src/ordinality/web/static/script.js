@@ -103,7 +103,7 @@
     const old = find("[name=best]:checked");
     const one = old && old !== best ? find(`[name=worst][value="${best.value}"]`) : best;
     one.checked = old !== best;
-    say(one.checked ? one.closest("label").textContent : "");
+    say(one.checked ? one.ariaLabel : "");
     complete();
   }
 
@@ -137,8 +137,8 @@
     if (event.target.closest("input:not(.pick), textarea, select, [contenteditable]")) return;
     if (event.key === "?") { find("#help")?.showModal(); return event.preventDefault(); }
     if (event.key === "ArrowDown" && (scrolls(root) || scrolls(event.target))) return;
-    const own = find(`main [data-key="${CSS.escape(event.key)}"]`);
-    const button = own || find(`main button[name=act][value=${actOf(event)}]`);
+    const direct = find(`main [data-key="${CSS.escape(event.key)}"]`);
+    const button = direct || find(`main button[name=act][value=${actOf(event)}]`);
     if (!button) return;
     event.preventDefault();
     if (event.repeat) return;
