@@ -147,7 +147,7 @@ def test_sets_and_ratings_are_as_on_sqlite_and_never_open_for_two_judges(opened,
         shown = [store.turn(judge).asked for judge in judges]
         assert len({frozenset(asked.items) for asked in shown}) == 3
         for judge, asked in zip(judges, shown, strict=True):
-            detail = {"best": asked.items[0], "worst": asked.items[1], "order": asked.items}
+            detail = {"best": asked.items[0], "worst": asked.items[-1], "order": asked.items}
             store.turn(judge, Act("answer", asked.id, 4, 1.0, detail))
     first = store.answers(made.id, every_kind=True)[0]
     assert (len(first.items), len(store.answers(made.id))) == (1 if kind == "rating" else 4, 0)

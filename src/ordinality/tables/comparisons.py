@@ -156,7 +156,8 @@ def comparisons(
         rank 1, rank 2 and so on with the names of items. "choice" has a row for each
         alternative, with columns case, item and chosen. "best-worst" has columns best and
         worst; the others hold the items that were shown. "ratings" has columns item and
-        rating. All may have columns judge and weight, and pairs one of seconds.
+        rating. All may have columns judge and weight, and pairs one of seconds; a rating has
+        the weight 1, or 0 if it is to be left out.
     items : sequence of str, default=None
         The names there are; another name is refused.
     covariates : sequence of str, default=()
