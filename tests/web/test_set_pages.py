@@ -2,14 +2,19 @@
 
 import csv
 import io
+import json
 import re
+import zipfile
+from pathlib import Path
 
 import httpx2 as httpx
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+import ordinality
 from ordinality.panel import rank_answers
+from ordinality.panel.ranking_process import rank_into
 from ordinality.panel.served_store import Act
 from ordinality.panel.study_model import StudyModel
 from ordinality.tables import comparisons, read
@@ -296,11 +301,10 @@ def test_page_and_rank_on_the_export_say_the_same(served, tmp_path, kind):
     assert spearmanr(truth, list(page.values())).statistic > 0.6
 
 
-def test_all_kinds_together_give_one_ranking_and_a_model_in_the_archive(served, tmp_path):
-    import zipfile
-
-    import ordinality
-
+def test_all_kinds_together_give_one_ranking_and_a_model_in_the_archive(
+    served, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("ordinality.web.fitted_files._rank", rank_here)
     for k, kind in enumerate(("pair", *KINDS)):
         ask_for(served, kind)
         let_answer(served, 6, "ann", k)
@@ -308,11 +312,18 @@ def test_all_kinds_together_give_one_ranking_and_a_model_in_the_archive(served, 
     page, admin = fitted_page(served), served.admin()
     found = ranked(tmp_path, admin, ratings=True)
     assert page == pytest.approx({i.item: i.utility for i in found.items}, abs=1e-9)
+    assert len(found.judges) == 2
     archive = zipfile.ZipFile(io.BytesIO(admin.get("/admin/films/export.zip").content))
     assert "ratings.csv" in archive.namelist()
     model = ordinality.load(archive.extract("model.skops", tmp_path))
     expected = found.model.posterior()[0]
     np.testing.assert_allclose(model.posterior()[0], expected, atol=1e-9)
+
+
+def rank_here(sent):
+    """What the process behind the export does, without starting one."""
+    sent = json.loads(json.dumps(sent))
+    rank_into(Path(sent.pop("folder")), sent.pop("items"), sent)
 
 
 def test_rows_of_a_set_are_exported_together_and_not_imported_as_pairs(served):
