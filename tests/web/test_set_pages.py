@@ -169,6 +169,13 @@ def test_the_admin_changes_the_kind_and_what_is_asked_goes_with_it(served):
         assert served.study.settings.size == 5
 
 
+def test_the_first_screen_says_what_is_to_be_done(served):
+    browser, words = served.judge(), {"order": "3 items at a time", "rating": "from 1 to 5"}
+    for kind, said in {"pair": "two items", "best-worst": "the worst", **words}.items():
+        ask_for(served, kind, size=3)
+        assert said in browser.get("/s/films/start").text
+
+
 # ---------------------------------------------------------------- programs
 
 

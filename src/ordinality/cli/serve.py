@@ -1,4 +1,4 @@
-"""``ordinality serve``: a page that asks people which of two items is better."""
+"""``ordinality serve``: a page that asks people about items, such as which of two is better."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def serve(
     no_open: bool,
     as_json: bool,
 ) -> None:
-    """Ask people about ITEMS in the browser: which of two is better?
+    """Ask people about ITEMS in the browser: which of two is better, or another question.
 
     ITEMS is a table with a column of names, a text file with one name a line, or a folder of
     texts and pictures. The page is for this machine only, unless --host and --public-url open

@@ -39,6 +39,12 @@ SAID = {
     "already": "This was answered before.",
     "settled": "",
 }
+TASKS = {  # of a judge, by the kind of question
+    "pair": "You see two items at a time and say which is better.",
+    "best-worst": "You see four items at a time and pick the best and the worst.",
+    "rating": "You see one item at a time and rate it from 1 to 5.",
+    "order": "You see {} items at a time and put them in order, the best first.",
+}
 ENDS = {
     "quota": ("Thank you!", "You have answered all your questions."),
     "closed": ("Thank you!", "This study is closed."),
@@ -103,6 +109,7 @@ def welcome_view(visit: Visit, action: str, form: str) -> WelcomeView:
     return WelcomeView(
         task.slug, task.question, form, task.consent_text or "", task.consent_version,
         quota if quota is not None else task.settings.quota, action,
+        TASKS[task.settings.kind].format(task.settings.size),
     )  # fmt: skip
 
 

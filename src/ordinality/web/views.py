@@ -71,6 +71,7 @@ class WelcomeView:
     version: int | None
     quota: int | None
     action: str  # where the form goes
+    task: str  # what a judge does, in a sentence
 
 
 @dataclass(frozen=True)
