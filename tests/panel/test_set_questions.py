@@ -4,6 +4,7 @@ import itertools
 import random
 from collections import Counter
 from concurrent.futures import Future
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from ordinality.panel import rank_answers, served_store
 from ordinality.panel.managed_store import GivenRow, ManagedStore, NewItem, compared_rows
 from ordinality.panel.served_store import Act, BatchAnswer
 from ordinality.panel.set_questions import OddAnswerError, extensions, item_key, read_answer
+from ordinality.panel.store import moment
 from ordinality.panel.study_model import StudyModel
 from ordinality.tables.comparisons import set_weight
 
@@ -186,6 +188,23 @@ def test_undo_skip_and_a_second_post_are_as_for_pairs(store, kind):
     detail = {"item": back.items[-1], "text": "blurred"}
     assert store.turn(judge, Act("report", back.id, detail=detail)).said == "reported"
     assert store.reports(store.served("x").id)[0]["item"] == f"item {back.items[-1] - 1:02d}"
+
+
+@pytest.mark.parametrize("kind", ["best-worst", "rating"])
+def test_what_is_open_is_free_after_ten_minutes_and_a_late_answer_counts(
+    store, kind, monkeypatch
+):
+    ann, bob = begun(store, kind, plain(4 if kind == "best-worst" else 1), "ann", "bob")
+    late, f = store.turn(ann).asked, utilities(store.served("x"))
+    if kind == "best-worst":
+        assert store.turn(bob).asked is None  # the only set is taken
+    monkeypatch.setattr(
+        served_store, "moment", lambda later=timedelta(): moment(later + timedelta(minutes=11))
+    )
+    store.end_reservations()
+    assert set(store.turn(bob).asked.items) == set(late.items)
+    assert store.turn(ann, said(late, f)).said == "saved"
+    assert [given.judge for given in answered(store)] == ["ann"]
 
 
 @pytest.mark.parametrize(

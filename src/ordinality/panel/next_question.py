@@ -240,7 +240,7 @@ class NextQuestion:
         chosen = self.draws.choice(old)
         right, left = chosen.sides
         extra = None
-        if len(chosen.items) > 2:
+        if is_set(task.settings.kind):
             extra = {"kind": task.settings.kind, "items": list(reversed(chosen.items))}
         return self._insert_shown((left, right), "repeat", extra)
 

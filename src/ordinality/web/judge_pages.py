@@ -167,8 +167,9 @@ def _act(visit: Visit) -> Act:
 
 
 def _order(sent: Any) -> list[int]:
-    """Numbers of items, in an order, as a form has them."""
-    return [_whole(each) for each in str(sent or "").split()[: len(LETTERS)]]
+    """Numbers of items, in an order, as a form or JSON has them."""
+    numbers = sent if isinstance(sent, list) else str(sent or "").split()
+    return [_whole(each) for each in numbers[: len(LETTERS)]]
 
 
 def _moves(visit: Visit) -> bool:
