@@ -14,8 +14,10 @@ from scipy.stats import spearmanr
 
 import ordinality
 from ordinality.panel import rank_answers
+from ordinality.panel.managed_store import NewItem
 from ordinality.panel.ranking_process import rank_into
 from ordinality.panel.served_store import Act
+from ordinality.panel.set_questions import compared_in
 from ordinality.panel.study_model import StudyModel
 from ordinality.tables import comparisons, read
 
@@ -333,17 +335,72 @@ def rank_here(sent):
     rank_into(Path(sent.pop("folder")), sent.pop("items"), sent)
 
 
-def test_rows_of_a_set_are_exported_together_and_not_imported_as_pairs(served):
+def send_file(served, content, slug):
+    """Import a file of answers into a study."""
+    admin = served.admin()
+    form = {"form": admin.hidden(admin.get(f"/admin/{slug}/judges"))["form"]}
+    return admin.post(
+        f"/admin/{slug}/import-answers", data=form, files={"file": ("a.csv", content)}
+    )
+
+
+def test_sets_and_ratings_come_back_as_they_went_out(served):
+    for k, kind in enumerate(("pair", "best-worst", "order", "rating")):
+        ask_for(served, kind)
+        let_answer(served, 4, "ann", k)
+    other = served.store.create_study("copy", {}, settings={"seed": 1})
+    served.store.add(other.id, [NewItem(name, {}) for name in FILMS])
+    served.store.forget_cached()
+    admin, whole = served.admin(), io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as archive:
+        for name in ("answers.csv", "ratings.csv"):
+            archive.writestr(name, admin.get(f"/admin/films/{name}").content)
+    for _ in range(2):  # the second time adds nothing
+        send_file(served, whole.getvalue(), "copy")
+    copies = served.store.answers(other.id, every_kind=True)
+
+    def said(rows, study):
+        """What answers say, by names; of a set the pairs."""
+        key = {i: each.key for i, each in served.store.served_by_id(study).items.items()}
+        return sorted(
+            (
+                each.kind, each.seconds, key[each.left] if each.kind == "rating" else "",
+                each.value if each.kind == "rating" else 0,
+                sorted((key[a], key[b], value) for a, b, value in compared_in(each)),
+            )
+            for each in rows
+        )  # fmt: skip
+
+    expected = said(answered(served), served.study.id)
+    assert {kind for kind, *_ in expected} == {"best_worst", "order", "rating", "pair"}
+    assert said(copies, other.id) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (
+            "left,right,winner,set\nRan,Ikiru,Ran,1\nIkiru,Mirror,Ikiru,1\n",
+            "set &#39;1&#39;, from line 2",
+        ),
+        ("left,right,winner,set\nRan,Ikiru,tie,1\n", "no order of items"),
+        ("item,rating\nRan,7\n", "Line 2 has &#39;7&#39; as a rating; wanted 1 to 5"),
+        ("item,rating\nRashomon,3\n", "no item of the study"),
+        ("item,stars\nRan,3\n", "or item and rating"),
+    ],
+)
+def test_sets_and_ratings_that_cannot_be_are_refused(served, content, sentence):
+    refused = send_file(served, content.encode(), "films")
+    assert refused.status_code == httpx.codes.BAD_REQUEST
+    assert sentence in refused.text
+    assert answered(served) == []
+
+
+def test_rows_of_a_set_are_exported_together(served):
     ask_for(served, "best-worst")
     let_answer(served, 2, "ann", 0)
-    admin = served.admin()
-    content = admin.get("/admin/films/answers.csv").content
+    content = served.admin().get("/admin/films/answers.csv").content
     rows = list(csv.DictReader(io.StringIO(content.decode())))
     assert len(rows) == 10
     assert len({row["set"] for row in rows}) == 2
     assert {row["weight"] for row in rows} == {"0.75"}
-    form = {"form": admin.hidden(admin.get("/admin/films/judges"))["form"]}
-    files = {"file": ("answers.csv", content)}
-    refused = admin.post("/admin/films/import-answers", data=form, files=files)
-    assert refused.status_code == httpx.codes.BAD_REQUEST
-    assert "Line 2 is part of an answer about a set" in refused.text

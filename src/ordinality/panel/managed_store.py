@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from .served_store import ServedStore, hashed
-from .set_questions import compared_in, weight_in
+from .set_questions import compared_in, stored_kind, weight_in
 from .store import (
     answer,
     event,
@@ -69,10 +69,12 @@ class ImportedAnswer(NamedTuple):
     key: str  # the same again is the same answer
     judge_id: int
     left: int
-    right: int
-    value: int
+    right: int | None  # None of a rating
+    value: int | None
     seconds: float | None
     purpose: str
+    kind: str = "pair"  # of question
+    detail: Mapping[str, Any] | None = None  # of an answer about a set, or a rating
 
 
 class GivenRow(NamedTuple):
@@ -302,16 +304,19 @@ class ManagedStore(ServedStore):
             asked = db.execute(
                 sa.insert(shown).returning(shown.c.id, sort_by_parameter_order=True),
                 [
-                    {**row, "purpose": each.purpose, "extra_json": {}, "shown_at": now,
-                     "expires_at": now, "answered_at": now}
+                    {**row, "purpose": each.purpose, "shown_at": now, "expires_at": now,
+                     "answered_at": now, "extra_json": {} if each.detail is None else
+                     {"kind": each.kind, "items": each.detail["items"]}}
                     for row, each in zip(rows, fresh, strict=True)
                 ],
             ).scalars()  # fmt: skip
             db.execute(
                 sa.insert(answer),
                 [
-                    {**row, "shown_id": number, "kind": "pair", "value": float(each.value),
-                     "seconds": each.seconds, "client_key": each.key, "received_at": now}
+                    {**row, "shown_id": number, "kind": stored_kind(each.kind),
+                     "value": None if each.value is None else float(each.value),
+                     "detail_json": each.detail, "seconds": each.seconds,
+                     "client_key": each.key, "received_at": now}
                     for row, number, each in zip(rows, asked, fresh, strict=True)
                 ],
             )  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from typing import Any, NamedTuple, Protocol
@@ -33,6 +34,7 @@ __all__ = [
     "item_key",
     "pairs_within",
     "read_answer",
+    "set_of",
     "size_of",
     "stored_kind",
     "weight_in",
@@ -143,6 +145,27 @@ def _pairs_of(kind: str, detail: Mapping[str, Any]) -> list[tuple[int, int]]:
     order = detail["order"]
     places = compared(np.arange(len(order), dtype=np.float64), neighbours=False)
     return [(order[i], order[j]) for i, j in places.tolist()]
+
+
+def set_of(compared: Sequence[tuple[int, int, int]]) -> tuple[str, SetAnswer]:
+    """The kind of question, and the answer, that compares these pairs: of `compared_in`."""
+    wins, place = Counter[int](), Counter[int]()
+    for left, right, said in compared:
+        wins.update({left: int(said > 0), right: int(said < 0)})
+        place.update({left: -1, right: 1})
+    items, q = sorted(place, key=place.__getitem__), len(place)
+    order = [item for item, _ in wins.most_common()]
+    for kind, sent in (
+        ("order", {"order": order}),
+        ("best-worst", {"best": order[0], "worst": order[-1]}),
+    ):
+        if 2 <= q <= LARGEST:
+            found = read_answer(kind, items, (items[0], items[1]), 0, sent)
+            pairs = _pairs_of(stored_kind(kind), found.detail)
+            given = [(a, b) if said > 0 else (b, a) for a, b, said in compared if said]
+            if sorted(pairs) == sorted(given) and len(given) == len(compared):
+                return kind, found
+    raise OddAnswerError("These pairs are no order, and no best and worst.")
 
 
 def compared_in(given: _Given) -> list[tuple[int, int, int]]:

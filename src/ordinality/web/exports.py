@@ -15,7 +15,17 @@ from typing import Any
 
 from ..panel.managed_store import ImportedAnswer, NewItem
 from ..panel.served_store import hashed
-from ..panel.set_questions import KINDS, LARGEST, SMALLEST, compared_in, is_set, weight_in
+from ..panel.set_questions import (
+    KINDS,
+    LARGEST,
+    LEVELS,
+    SMALLEST,
+    OddAnswerError,
+    compared_in,
+    is_set,
+    set_of,
+    weight_in,
+)
 from ..panel.study_settings import StudySettings
 from .fitted_files import FITTED, fitted_files
 from .visits import Download, Leads, RefusedError, Visit
@@ -31,6 +41,7 @@ __all__ = [
 ]
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
+RATED = {"item", "rating"}  # columns of ratings
 MOST_ANSWERS = 100_000  # of an import
 MEMBERS, UNPACKED = 20, 100 * 1024 * 1024  # files of an archive, and bytes in all
 
@@ -258,7 +269,7 @@ def take_in(visit: Visit) -> Leads | None:
 def take_in_answers(visit: Visit) -> None:
     """Add answers from an upload: a table as `answers.csv` is, or an archive with it."""
     rows, store, task = _sent_answers(visit), visit.store, visit.here
-    names = {_judge_of(row) for row in rows}
+    names = {_judge_of(row) for _, row in rows}
     others = {each.name for each in store.judges(task.id) if each.kind != "import"}
     if names & others:
         raise RefusedError(
@@ -267,7 +278,8 @@ def take_in_answers(visit: Visit) -> None:
         )  # fmt: skip
     keys = {each.key: each.id for each in task.items.values()}
     # All rows are checked before the first is written.
-    given = [_answer_of(visit, keys, row, line) for line, row in enumerate(rows, start=2)]
+    read = [_answer_of(visit, keys, row, line) for line, row in rows]
+    given = _sets_together(rows, read)
     judges = {name: store.judge(task.id, name, "import") for name in sorted(names)}
     new = store.import_answers(
         task.id, [each._replace(judge_id=judges[name]) for name, each in given]
@@ -277,32 +289,40 @@ def take_in_answers(visit: Visit) -> None:
         raise RefusedError(400, "There are no new answers in what was sent.")
 
 
-def _sent_answers(visit: Visit) -> list[dict[str, str]]:
-    """The rows of an upload that has the columns of answers."""
+def _sent_answers(visit: Visit) -> list[tuple[int, dict[str, str]]]:
+    """The rows of an upload that has the columns of answers, with the lines they are in."""
     upload = visit.files.get("file")
     if upload is None or not upload.size:
         raise RefusedError(400, "Choose a file with answers.")
     content = upload.file.read()
+    tables = [content]
     if zipfile.is_zipfile(io.BytesIO(content)):
-        content = _from_archive(content, "answers.csv")
-    rows = _rows(_text(content))
-    if not rows or not {"left", "right", "winner"} <= set(rows[0]):
-        raise RefusedError(400, "Wanted a table with the columns left, right and winner.")
-    if len(rows) > MOST_ANSWERS:
+        tables = [_from_archive(content, "answers.csv")]
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if "ratings.csv" in archive.namelist():
+                tables.append(_from_archive(content, "ratings.csv"))
+    found = []
+    for each in tables:
+        rows = _rows(_text(each))
+        if rows and not ({"left", "right", "winner"} <= set(rows[0]) or set(rows[0]) >= RATED):
+            rows = []
+        found += list(enumerate(rows, start=2))
+    if not found:
+        raise RefusedError(
+            400, "Wanted a table with the columns left, right and winner, or item and rating."
+        )
+    if len(found) > MOST_ANSWERS:
         raise RefusedError(400, f"Import {MOST_ANSWERS:,} answers at most at once.")
-    return rows
+    return found
 
 
 def _answer_of(
     visit: Visit, keys: Mapping[str, int], row: Mapping[str, str], line: int
 ) -> tuple[str, ImportedAnswer]:
     """The judge of a row, and its answer, which does not have the judge's number yet."""
+    if set(row) >= RATED:
+        return _rating_of(visit, keys, row, line)
     left, right = row["left"].strip(), row["right"].strip()
-    if row.get("set", "").strip():
-        raise RefusedError(
-            400, f"Line {line} is part of an answer about a set; only answers to pairs are "
-            "imported. Leave the rows with a set out.",
-        )  # fmt: skip
     for name in (left, right):
         if name not in keys:
             raise RefusedError(400, f"Line {line} has {name!r}, which is no item of the study.")
@@ -320,6 +340,56 @@ def _answer_of(
     # A check would need the probability that its answer had when it was asked.
     purpose = "repeat" if row.get("purpose") == "repeat" else "start"
     return judge, ImportedAnswer(key, 0, keys[left], keys[right], value, seconds, purpose)
+
+
+def _rating_of(
+    visit: Visit, keys: Mapping[str, int], row: Mapping[str, str], line: int
+) -> tuple[str, ImportedAnswer]:
+    """The judge of a row of ratings, and the rating."""
+    name, level = row["item"].strip(), row["rating"].strip()
+    if name not in keys:
+        raise RefusedError(400, f"Line {line} has {name!r}, which is no item of the study.")
+    if level not in map(str, LEVELS):
+        raise RefusedError(
+            400, f"Line {line} has {level!r} as a rating; wanted {LEVELS[0]} to {LEVELS[-1]}."
+        )
+    judge, seconds = _judge_of(row), _seconds_of(row, line)
+    said = json.dumps([line, name, level, judge])
+    key, item = f"import/{visit.here.id}/{hashed(said)}", keys[name]
+    detail = {"items": [item]}
+    return judge, ImportedAnswer(
+        key, 0, item, None, int(level), seconds, "start", "rating", detail
+    )
+
+
+def _sets_together(
+    rows: Sequence[tuple[int, Mapping[str, str]]], read: Sequence[tuple[str, ImportedAnswer]]
+) -> list[tuple[str, ImportedAnswer]]:
+    """Answers, with the rows of each set as one."""
+    found: list[tuple[str, ImportedAnswer]] = []
+    sets: dict[tuple[str, str], list[tuple[int, ImportedAnswer]]] = {}
+    for (line, row), (judge, given) in zip(rows, read, strict=True):
+        name = row.get("set", "").strip()
+        if name:
+            sets.setdefault((judge, name), []).append((line, given))
+        else:
+            found.append((judge, given))
+    for (judge, name), pairs in sets.items():
+        line, first = pairs[0]
+        compared = [(p.left, p.right or 0, p.value or 0) for _, p in pairs]
+        try:
+            kind, (value, detail) = set_of(compared)
+        except OddAnswerError:
+            raise RefusedError(
+                400, f"The rows of the set {name!r}, from line {line}, are no order of items "
+                "and no best and worst of them.",
+            ) from None  # fmt: skip
+        left, right, *_ = detail["items"]
+        key = f"{first.key}/{kind}"
+        given = first._replace(key=key, left=left, right=right, value=value, kind=kind,
+                               detail=detail)  # fmt: skip
+        found.append((judge, given))
+    return found
 
 
 def _seconds_of(row: Mapping[str, str], line: int) -> float | None:
