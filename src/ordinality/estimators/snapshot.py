@@ -117,7 +117,9 @@ class CovariatePosteriors:
         """Quantile of coefficient k over all ratios."""
         mean, sd = self.mean[:, k], np.sqrt(self.cov[:, k, k])
         ends = mean + sd * ndtri(p)
-        # A little wider: the ends are all the same where the ratios agree.
+        # A little wider: the ends are all the same where the ratios agree. Then brentq needs a
+        # bracket with signs that rounding cannot turn: 1e-6 of a deviation moves p by 1e-7,
+        # and rounding by 1e-15.
         low, high = ends.min() - 1e-6 * sd.max(), ends.max() + 1e-6 * sd.max()
         wide = high - low
 

@@ -26,15 +26,15 @@ from ..elicitation import (
     Trust,
     expected_rank_changes,
     next_pair,
-    rank_intervals,
-    top_k_members,
     top_k_probability,
 )
 from ..elicitation.gains import believed
+from ..elicitation.stopping import intervals_and_members
 from ..estimators.preference_gp import PreferenceGP
 from ..gp.likelihoods import Symmetric
 from ..metrics import scale_separation
 from .asking import Standing, probability_of_order
+from .item_misfits import item_misfits
 from .judges import GivenAnswers, judge_summaries
 from .managed_store import GivenRow, ManagedStore
 from .served_store import ServedStudy, pair_of
@@ -70,6 +70,8 @@ class _Learnt(NamedTuple):
     seconds: float  # of the processor
     halves: dict[str, Any] | None = None  # as of the last fit
     beside: tuple[dict[str, int], ...] = ()  # as of the last fit: places of all answers
+    judged: tuple[dict[str, Any], ...] = ()  # what the answers of each judge are like
+    misfits: tuple[float | None, ...] = ()  # of the items, in the order of the model
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,6 @@ class StudyModel:
         self.job: Future[_Learnt] | None = None
         self.job_shape: _Shape | None = None
         self.refit, self.settled = False, False
-        self.judged: list[dict[str, Any]] = []  # as of the last fit or update
         self.changed = True  # since the queue was filled
         self.filled: dict[str, int] = {}  # by purpose, when it was
         self.job_ended = self.summed = 0.0
@@ -115,11 +116,13 @@ class StudyModel:
         """Do what there is to do; whether there was something."""
         self._read()
         worked = self._adopt() | self._fold()
+        # First what people look at: a job would take the processor from it.
+        worked |= self._summarise()
         self._start_job()
         if self.changed or self._few_waiting():
             self._fill()
             worked = True
-        return self._summarise() or worked
+        return worked
 
     # Answers
 
@@ -255,8 +258,8 @@ class StudyModel:
         if len(heard) >= CAMPS and spent < QUICK:
             halves = self._halves(given, value, judges)
         beside = self._beside(given, value, judges)
-        spent = time.thread_time() - began
-        return _Learnt("fit", model, belief, tuple(given), spent, halves, beside)
+        found = _Learnt("fit", model, belief, tuple(given), 0.0, halves, beside)
+        return self._looked_at(found, began)
 
     def _model(
         self,
@@ -306,9 +309,14 @@ class StudyModel:
         )  # fmt: skip
         belief = _lighter(believed(model))
         rows = (*learnt.rows, *new)
-        spent = time.thread_time() - began
-        return learnt._replace(
-            kind="update", model=model, belief=belief, rows=rows, seconds=spent
+        found = learnt._replace(kind="update", model=model, belief=belief, rows=rows)
+        return self._looked_at(found, began)
+
+    def _looked_at(self, found: _Learnt, began: float) -> _Learnt:
+        """With what judges and items are like, and what all of it cost."""
+        judged, misfits = self._judges(found)
+        return found._replace(
+            judged=judged, misfits=misfits, seconds=time.thread_time() - began
         )
 
     def _named(self, given: Sequence[GivenRow]) -> list[list[str]]:
@@ -340,7 +348,6 @@ class StudyModel:
         if self.shape != self.now:  # an item came, or a judge went, while it was made
             self.refit = True
             return True
-        self.judged = self._judges(self.learnt)
         if self.learnt.kind == "fit":
             self._fitted_at = len(self.learnt.rows)
             self._fold()
@@ -467,7 +474,8 @@ class StudyModel:
             "probability": standing.probability, "wrong": standing.wrong,
             "short": standing.short, "sentence": standing.sentence,
             "settled": standing.settled, "trust": self._trust_page(given, standing.trust),
-            "judges": self.judged, "halves": self.learnt and self.learnt.halves, "notes": [],
+            "judges": list(self.learnt.judged) if self.learnt else [], "notes": [],
+            "halves": self.learnt and self.learnt.halves,
             "beside": list(self.learnt.beside) if self.learnt else [],
             "separation": _separation(*self.belief.utility()),
         }  # fmt: skip
@@ -477,16 +485,17 @@ class StudyModel:
         mean, sd = self.belief.utility()
         top = min(max(self.task.settings.top, 1), len(mean) - 1)
         if self._can_tell():
-            places = rank_intervals(self.belief, LEVEL, random_state=0)
-            best = top_k_members(self.belief, top, random_state=0)
+            places, best = intervals_and_members(self.belief, LEVEL, top, random_state=0)
         else:
             places, best = _separate_places(mean, sd, top)
         asked = Counter(i for row in given for i in (row.left, row.right))
+        misfits = self.learnt.misfits if self.learnt else (None,) * len(mean)
         return [
             {
                 "id": self.now.keys[k], "rank": rank, "utility": float(mean[k]),
                 "sd": float(sd[k]), "first": int(places[k, 0]), "last": int(places[k, 1]),
                 "answers": asked[self.now.keys[k]], "p_best": float(best[k]),
+                "misfit": misfits[k],
             }
             for rank, k in enumerate(np.argsort(-mean, kind="stable").tolist(), 1)
         ]  # fmt: skip
@@ -549,14 +558,15 @@ class StudyModel:
             },
         }  # fmt: skip
 
-    def _judges(self, learnt: _Learnt) -> list[dict[str, Any]]:
-        """What each judge's answers are like."""
-        place = {number: k for k, number in enumerate(self.now.keys)}
+    def _judges(
+        self, learnt: _Learnt
+    ) -> tuple[tuple[dict[str, Any], ...], tuple[float | None, ...]]:
+        """What each judge's answers are like, and how odd each item is."""
         classes = set(learnt.model.classes_.tolist())
         known = [row for row in learnt.rows if int(row.value or 0) in classes]
         seconds = [np.nan if row.seconds is None else row.seconds for row in known]
         answers = GivenAnswers(
-            np.array([[place[r.left or 0], place[r.right or 0]] for r in known]),
+            np.asarray(learnt.belief.item_numbers(self._named(known)), dtype=np.intp),
             np.array([int(r.value or 0) for r in known]),
             np.array([self._name(r.judge_id) for r in known]),
             np.array([0.0 if r.purpose == "repeat" else 1.0 for r in known]),
@@ -564,7 +574,9 @@ class StudyModel:
             np.array(seconds), True,
         )  # fmt: skip
         found = judge_summaries(learnt.belief, learnt.model, answers)
-        return [_finite(asdict(each)) for each in found]
+        odd = item_misfits(learnt.belief, learnt.model.classes_, answers)
+        misfits = tuple(each if np.isfinite(each) else None for each in odd.tolist())
+        return tuple(_finite(asdict(each)) for each in found), misfits
 
     # Starting again
 

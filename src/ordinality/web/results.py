@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,15 @@ from ..panel.served_store import JudgeRecord, ServedStudy
 from .views import AdminView, RankingView, TrustView
 from .visits import Visit
 
-__all__ = ["head_of", "own_answers", "ranking_view", "said", "summary_of", "trust_view"]
+__all__ = [
+    "beside_expected",
+    "head_of",
+    "own_answers",
+    "ranking_view",
+    "said",
+    "summary_of",
+    "trust_view",
+]
 
 SIDE = 1.645  # standard deviations on each side of a mean: 90 % of a normal
 
@@ -56,6 +65,29 @@ def said(given: Any, title: Mapping[int, str]) -> str:
         return "about equal"
     better = title[given.left if given.value > 0 else given.right]
     return f"{better} is {'much ' if abs(given.value) > 1 else ''}better"
+
+
+def beside_expected(given: Any, wanted: int) -> dict[str, float | None]:
+    """How probable an answer was when it was asked for, and its residual for one item.
+
+    The residual is in standard deviations, and above zero if the item did better than expected.
+    None for both where nothing was expected, or another kind of answer.
+    """
+    # A few lines without numpy: the server starts without numerics.
+    proba = given.extra.get("proba")
+    none: dict[str, float | None] = {"expected": None, "residual": None}
+    if given.kind != "pair" or not proba:
+        return none
+    half, total = len(proba) // 2, sum(proba)  # they were rounded
+    levels = [k for k in range(-half, half + 1) if k or len(proba) % 2]  # odd: with a tie
+    p = dict(zip(levels, (each / total for each in proba), strict=True))
+    if given.value not in p:
+        return none
+    mean = sum(k * share for k, share in p.items())
+    error = math.sqrt(sum((k - mean) ** 2 * share for k, share in p.items()))
+    side = 1.0 if given.left == wanted else -1.0
+    residual = side * (given.value - mean) / error if error > 0.0 else None
+    return {"expected": p[given.value], "residual": residual}
 
 
 def ranking_view(visit: Visit) -> RankingView:

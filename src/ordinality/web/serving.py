@@ -97,7 +97,7 @@ def serve(site: Site, taken: socket.socket, holder: str) -> None:
         _beat(site, holder)  # with the address, which the port has decided
         server.run(sockets=[taken])
     except KeyboardInterrupt:
-        pass
+        pass  # how a server is ended: requests under way were answered, and the lifespan closed
     finally:
         signal.signal(signal.SIGTERM, before)
 

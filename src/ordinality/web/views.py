@@ -185,8 +185,10 @@ class ItemsView:
     """The items."""
 
     head: AdminView
-    rows: tuple[dict[str, Any], ...]  # id, key, title, answers, group, not_for, retired, image
+    rows: tuple[dict[str, Any], ...]  # id, key, title, answers, group, not_for, retired, image,
+    # misfit
     reports: tuple[dict[str, Any], ...]  # item, judge, text, at
+    odd: bool  # whether those of the largest misfit come first
 
 
 @dataclass(frozen=True)
@@ -195,8 +197,9 @@ class ItemView:
 
     head: AdminView
     title: str
-    rows: tuple[dict[str, Any], ...]  # against, said, judge, seconds
+    rows: tuple[dict[str, Any], ...]  # against, said, judge, seconds, expected, residual
     count: int  # how many there are
+    misfit: float | None
 
 
 @dataclass(frozen=True)
