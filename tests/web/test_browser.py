@@ -592,6 +592,36 @@ def test_keys_are_letters_in_a_text_field_and_can_be_switched_off(served, open_p
     assert page.locator("kbd").first.is_hidden()
 
 
+def test_keys_can_be_changed_and_stay_changed(served, open_page):
+    page, slug = open_page(), served.study("own keys", FILMS, grades=2)
+    page.goto(served.link(slug))
+    ready(page)
+    page.keyboard.press("?")
+    for name, key in (("A is better", "f"), ("About equal", "S"), ("Undo", "?")):
+        page.get_by_role("textbox", name=name, exact=True).fill(key)
+    page.keyboard.press("Tab")
+    # A key means one thing, and none takes the place of help.
+    assert page.get_by_label("Skip", exact=True).input_value() == ""
+    assert page.get_by_label("Undo", exact=True).input_value() == "u"
+    page.get_by_role("button", name="Close").click()
+    page.reload()
+    ready(page)
+    for key in ("f", "Shift+F", "s", "ArrowLeft", "Shift+Digit2"):
+        after(page, lambda key=key: page.keyboard.press(key))
+    for key in ("1", "0", "="):
+        page.keyboard.press(key)
+    page.wait_for_timeout(GUARD)
+    assert served.values(slug) == [1, 2, 0, 1, -2]
+    assert page.get_by_role("button", name="Skip").locator("kbd").is_hidden()
+    page.keyboard.press("?")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Keys as they were").click()
+    ready(page)
+    for key in ("1", "s"):
+        after(page, lambda key=key: page.keyboard.press(key))
+    assert served.kinds(slug)[-2:] == ["pair", "skip"]
+
+
 def test_the_arrow_down_scrolls_where_there_is_something_to_scroll(served, open_page):
     long = [NewItem(name, {}, text="word " * 900) for name in FILMS]
     page, slug = open_page(), served.study("long", long)
