@@ -267,6 +267,7 @@ class Answer:
     purpose: str
     extra: Mapping[str, Any]  # what was stored with the question when it was shown
     seconds: float | None
+    at: str = ""  # when it came
 
 
 # ---------------------------------------------------------------- the store
@@ -424,7 +425,7 @@ class AnswerStore:
         return [
             Answer(
                 row.id, row.name, row.kind, row.l, row.r, int(row.value or 0), row.purpose,
-                row.extra_json or {}, row.seconds,
+                row.extra_json or {}, row.seconds, row.received_at,
             )
             for row in rows
             if row.id not in taken_back

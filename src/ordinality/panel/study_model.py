@@ -34,10 +34,11 @@ from ..estimators.preference_gp import PreferenceGP
 from ..gp.likelihoods import Symmetric
 from ..metrics import scale_separation
 from .asking import Standing, probability_of_order
+from .feature_worths import feature_worths
 from .item_misfits import item_misfits
 from .judges import GivenAnswers, judge_summaries
 from .managed_store import GivenRow, ManagedStore
-from .served_store import ServedStudy, pair_of
+from .served_store import ServedItem, ServedStudy, pair_of
 from .split_halves import split_half
 from .store import moment
 
@@ -72,6 +73,7 @@ class _Learnt(NamedTuple):
     beside: tuple[dict[str, int], ...] = ()  # as of the last fit: places of all answers
     judged: tuple[dict[str, Any], ...] = ()  # what the answers of each judge are like
     misfits: tuple[float | None, ...] = ()  # of the items, in the order of the model
+    worths: tuple[dict[str, Any], ...] = ()  # of the features
 
 
 @dataclass(frozen=True)
@@ -315,9 +317,16 @@ class StudyModel:
     def _looked_at(self, found: _Learnt, began: float) -> _Learnt:
         """With what judges and items are like, and what all of it cost."""
         judged, misfits = self._judges(found)
-        return found._replace(
-            judged=judged, misfits=misfits, seconds=time.thread_time() - began
-        )
+        found = found._replace(judged=judged, misfits=misfits, worths=self._worths(found))
+        return found._replace(seconds=time.thread_time() - began)
+
+    def _worths(self, found: _Learnt) -> tuple[dict[str, Any], ...]:
+        """What features are worth, while covariances of all items are at hand."""
+        items, names = self._features()
+        if not names or not isinstance(found.belief, Snapshot) or len(items) > len(found.belief):
+            return ()  # an item came meanwhile: the next fit knows it
+        columns = np.array([[each.features.get(name, 0.0) for name in names] for each in items])
+        return tuple(each._asdict() for each in feature_worths(found.belief, columns, names))
 
     def _named(self, given: Sequence[GivenRow]) -> list[list[str]]:
         items = self.task.items
@@ -325,14 +334,18 @@ class StudyModel:
 
     def _frame(self) -> tuple[Any, str | None]:
         """Names of the items, or a data frame of names and features."""
-        items = [self.task.items[number] for number in self.now.keys]
-        names = sorted({name for each in items for name in each.features})
+        items, names = self._features()
         if not names:
             return np.array([each.key for each in items]), None
         columns: dict[str, list[Any]] = {KEY: [each.key for each in items]}
         for name in names:
             columns[name] = [each.features.get(name, 0.0) for each in items]
         return nw.from_dict(columns, backend="polars").to_native(), KEY
+
+    def _features(self) -> tuple[list[ServedItem], list[str]]:
+        """The items in the order of the model, and the names of their features."""
+        items = [self.task.items[number] for number in self.now.keys]
+        return items, sorted({name for each in items for name in each.features})
 
     def _adopt(self) -> bool:
         """Take what a job has brought."""
@@ -477,6 +490,7 @@ class StudyModel:
             "judges": list(self.learnt.judged) if self.learnt else [], "notes": [],
             "halves": self.learnt and self.learnt.halves,
             "beside": list(self.learnt.beside) if self.learnt else [],
+            "worths": list(self.learnt.worths) if self.learnt else [],
             "separation": _separation(*self.belief.utility()),
         }  # fmt: skip
 

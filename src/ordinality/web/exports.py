@@ -49,6 +49,8 @@ def one_file(visit: Visit, name: str) -> Download:
 def study_zip(visit: Visit) -> Download:
     """All files of a study in one archive; a sentence in it says if some cannot be made."""
     files = {name: made(visit) for name, made in FILES.items()}
+    if not any(each.features for each in visit.here.items.values()):
+        del files["features.csv"]
     try:
         files |= fitted_files(visit, _names_of_judges(visit))
     except RefusedError as problem:
@@ -107,11 +109,11 @@ def _answers(visit: Visit) -> bytes:
 
     rows = [
         [key[g.left], key[g.right], winner(g), judges[g.judge],
-         0 if g.purpose == "repeat" or g.judge in out else 1, g.seconds, g.purpose]
+         0 if g.purpose == "repeat" or g.judge in out else 1, g.seconds, g.purpose, g.at]
         for g in visit.store.answers(task.id)
         if g.kind == "pair"
     ]  # fmt: skip
-    titles = ["left", "right", "winner", "judge", "weight", "seconds", "purpose"]
+    titles = ["left", "right", "winner", "judge", "weight", "seconds", "purpose", "at"]
     return table(titles, rows)
 
 
@@ -133,10 +135,11 @@ def _judges(visit: Visit) -> bytes:
     counts = visit.store.counts_by_judge(task.id)
     rows = [
         [judges[each.name], each.kind, *counts.get(each.id, (0, 0)), each.quota,
-         "yes" if each.left_out else "", each.consent_version]
+         "yes" if each.left_out else "", each.consent_version, each.consent_at]
         for each in visit.store.judges(task.id)
     ]  # fmt: skip
-    titles = ["judge", "kind", "answers", "skipped", "quota", "left_out", "consent_version"]
+    titles = ["judge", "kind", "answers", "skipped", "quota", "left_out", "consent_version",
+              "consent_at"]  # fmt: skip
     return table(titles, sorted(rows, key=lambda row: row[0]))
 
 
@@ -151,6 +154,12 @@ def _ranking(visit: Visit) -> bytes:
     return table(titles, rows)
 
 
+def _features(visit: Visit) -> bytes:
+    titles = ["feature", "step", "worth", "sd"]
+    rows = visit.store.summary(visit.here.id).get("worths", ())
+    return table(titles, [[row[title] for title in titles] for row in rows])
+
+
 def _study(visit: Visit) -> bytes:
     task = visit.here
     facts = {
@@ -163,7 +172,7 @@ def _study(visit: Visit) -> bytes:
 
 FILES: Mapping[str, Callable[[Visit], bytes]] = {
     "answers.csv": _answers, "items.csv": _items, "judges.csv": _judges,
-    "ranking.csv": _ranking, "study.json": _study,
+    "ranking.csv": _ranking, "features.csv": _features, "study.json": _study,
 }  # fmt: skip
 NAMES = frozenset(FILES) | frozenset(FITTED)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..panel.managed_store import ManagedStore
@@ -101,25 +101,35 @@ def ranking_view(visit: Visit) -> RankingView:
         head, found["sentence"], found["made"], found["top"],
         tuple(_rows(found["items"], task)), tuple(found.get("beside", ())),
         found["short"], found["trust"]["contradicted"],
+        tuple(_drawn(found.get("worths", ()), "worth")),
     )  # fmt: skip
 
 
 def _rows(rows: list[dict[str, Any]], task: ServedStudy) -> list[dict[str, Any]]:
-    """Places with the interval of the utility as shares of the widest."""
+    """Places with the titles of their items."""
+    return [
+        {**row, "item": task.items[row["id"]].title}
+        for row in _drawn(rows, "utility")
+        if row["id"] in task.items
+    ]
+
+
+def _drawn(rows: Sequence[Mapping[str, Any]], what: str) -> list[dict[str, Any]]:
+    """Rows with the interval of a number as shares of the widest of all."""
     if not rows:
         return []
-    low = min(row["utility"] - SIDE * row["sd"] for row in rows)
-    wide = max(row["utility"] + SIDE * row["sd"] for row in rows) - low or 1.0
+    low = min(row[what] - SIDE * row["sd"] for row in rows)
+    wide = max(row[what] + SIDE * row["sd"] for row in rows) - low or 1.0
     return [
         {
             **row,
-            "item": task.items[row["id"]].title,
-            "low": (row["utility"] - SIDE * row["sd"] - low) / wide,
-            "middle": (row["utility"] - low) / wide,
-            "high": (row["utility"] + SIDE * row["sd"] - low) / wide,
+            "low": (row[what] - SIDE * row["sd"] - low) / wide,
+            "middle": (row[what] - low) / wide,
+            "high": (row[what] + SIDE * row["sd"] - low) / wide,
+            "least": row[what] - SIDE * row["sd"],
+            "most": row[what] + SIDE * row["sd"],
         }
         for row in rows
-        if row["id"] in task.items
     ]
 
 

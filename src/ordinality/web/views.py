@@ -148,6 +148,8 @@ class RankingView:
     beside: tuple[dict[str, Any], ...] = ()  # id, rank: with the judges that are left out
     standing: str = ""  # "4 of these 5: 71 %", or empty
     alarm: bool = False  # checks contradict the model
+    worths: tuple[dict[str, Any], ...] = ()  # feature, step, worth, sd, least, most, and low,
+    # high, middle as above
 
 
 @dataclass(frozen=True)
