@@ -106,7 +106,7 @@ def summary(task, sentence="Not settled yet.", contradicted=False):
     n = len(task.items)
     rows = [
         {"id": i, "rank": k, "utility": 2.0 - k, "sd": 0.4, "first": max(1, k - 1),
-         "last": min(n, k + 2), "answers": 3 * k, "p_best": 1.0 / k}
+         "last": min(n, k + 2), "answers": 3 * k, "p_best": 1.0 / k, "misfit": 0.2 * k}
         for k, i in enumerate(task.items, start=1)
     ]  # fmt: skip
     checks = {"count": 21, "right": 0.8, "low": 0.6, "high": 0.9, "expected": 0.82,
@@ -124,6 +124,7 @@ def summary(task, sentence="Not settled yet.", contradicted=False):
         },
         "judges": [{"judge": "ann", **judge}], "ratios": [], "notes": ["A note."],
         "halves": {"mean": 0.6, "splits": 20}, "separation": 0.8, "beside": rows[::-1],
+        "worths": [{"feature": "W" * 40, "step": 0.25, "worth": -1.5, "sd": 0.3}],
     }  # fmt: skip
 
 

@@ -1,9 +1,9 @@
 """Misfit of items: mean square of the standardised residuals of the answers about each.
 
-Near 1 for an item on which judges agree as the model expects, less where few answers made its
-utility, more for one that wins and loses against the order of the others: people see different
-things in it, or its picture is the wrong one. It is the outfit of Rasch models, of items
-instead of judges.
+At most near 1 for an item on which judges agree as the model expects, less where few answers
+made its utility, more for one that wins and loses against the order of the others: people see
+different things in it, or its picture is the wrong one. It is the outfit of Rasch models, of
+items instead of judges.
 
 Wright & Masters (1982), "Rating scale analysis", chapter 5.
 """

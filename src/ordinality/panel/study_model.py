@@ -323,7 +323,11 @@ class StudyModel:
     def _worths(self, found: _Learnt) -> tuple[dict[str, Any], ...]:
         """What features are worth, while covariances of all items are at hand."""
         items, names = self._features()
-        if not names or not isinstance(found.belief, Snapshot) or len(items) > len(found.belief):
+        if (
+            not names
+            or not isinstance(found.belief, Snapshot)
+            or len(items) > len(found.belief)
+        ):
             return ()  # an item came meanwhile: the next fit knows it
         columns = np.array([[each.features.get(name, 0.0) for name in names] for each in items])
         return tuple(each._asdict() for each in feature_worths(found.belief, columns, names))
