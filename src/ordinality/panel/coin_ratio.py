@@ -60,7 +60,8 @@ def sites_of(
         # A cavity is at most a thousand times as wide as the posterior: beyond, rounding in the
         # difference of two near precisions would leave a negative one, and the answer alone
         # has made the posterior anyway.
-        v = 1.0 / np.maximum(1.0 / variance - tau, 1e-3 / variance)
+        least = 1e-3 / variance
+        v = 1.0 / np.maximum(1.0 / variance - tau, least)
         m = v * (seen / variance - nu)
         before = tau
         found = likelihood.log_expected(level, m, v, power).matched_site(m)
