@@ -10,6 +10,8 @@ import urllib.request
 
 import pytest
 
+from ordinality.panel.managed_store import ManagedStore
+
 PROGRAM = [sys.executable, "-c", "from ordinality.cli import main; main()", "serve"]
 
 
@@ -55,6 +57,35 @@ def test_it_prints_links_asks_refuses_a_second_server_and_ends_on_ctrl_c(films, 
     written = tmp_path / "films.links.csv"
     assert links["judge"] in written.read_text()
     assert os.name == "nt" or stat.S_IMODE(written.stat().st_mode) == 0o600
+
+
+def test_a_folder_and_a_list_of_the_package_are_served(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    essays = tmp_path / "essays"
+    essays.mkdir()
+    for name in "abc":
+        (essays / f"{name}.txt").write_text(f"Essay {name}.")
+    for items, store, shown in (
+        (essays, "essays.ordinality", {"a", "b", "c"}),
+        ("@citations", "citations.ordinality",
+         {"Biometrika", "Communications in Statistics", "JASA", "JRSS-B"}),
+    ):  # fmt: skip
+        process, _ = started(items)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+        with ManagedStore(tmp_path / store) as kept:
+            (slug,) = kept.slugs()
+            assert slug == store.partition(".")[0]
+            assert {each.key for each in kept.study(slug).items} == shown
+
+
+@pytest.mark.parametrize("command", ["serve", "ask"])
+def test_a_table_of_the_package_that_compares_no_items_is_refused(run, tmp_path, command):
+    refused = run(command, "@wine", "--store", tmp_path / "wine.ordinality")
+    assert refused.exit_code == 2
+    assert "@baseball, @citations" in refused.stderr
+    assert not (tmp_path / "wine.ordinality").exists()
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ __all__ = ["serve"]
 EXAMPLE = """\b
 Example:
   ordinality serve films.csv
+  ordinality serve @baseball
   ordinality serve essays/ --judges judges.csv --public-url https://rank.example.org
 """
 
@@ -80,16 +81,17 @@ def serve(
 ) -> None:
     """Ask people about ITEMS in the browser: which of two is better, or another question.
 
-    ITEMS is a table with a column of names, a text file with one name a line, or a folder of
-    texts and pictures. The page is for this machine only, unless --host and --public-url open
-    it. Every answer is stored before the next question appears; stop with Ctrl-C, and the same
-    command goes on.
+    ITEMS is a table with a column of names, a text file with one name a line, a folder of texts
+    and pictures, or the items of a table of the package (@baseball, @citations). The page is
+    for this machine only, unless --host and --public-url open it. Every answer is stored before
+    the next question appears; stop with Ctrl-C, and the same command goes on.
     """
     public = _checked_url(host, public_url)
     kind = _kind_of_question(asked)
-    folder = Path(items).is_dir()
-    check_input(items, folder=folder)
-    where = store or str(_beside(Path(items)))
+    if not (Path(items).is_dir() or items.startswith("@")):
+        check_input(items)
+    named_by = Path(items.removeprefix("@"))
+    where = store or str(_beside(named_by))
     if "://" not in where:
         may_write(where)
     try:
@@ -115,7 +117,7 @@ def serve(
         listening(host, port) as taken,
     ):
         address = public or _address(host, taken.getsockname()[1])
-        task, notes = _study(opened, _slug(Path(items)), source, bool(named), kind)
+        task, notes = _study(opened, _slug(named_by), source, bool(named), kind)
         say([*source.notes, *notes])
         links, judge = _invite(opened, task, named, address, where)
         site = Site(

@@ -97,6 +97,7 @@ class JudgeRecord:
     consent_version: int | None
     left_out: bool
     withdrawn: bool
+    consent_at: str | None = None
 
 
 class Asked(NamedTuple):

@@ -515,7 +515,7 @@ def _item_of(row: Any) -> ServedItem:
 def _judge_of(row: Any) -> JudgeRecord:
     return JudgeRecord(
         row.id, row.study_id, row.name or "", row.kind, row.quota, row.consent_version,
-        row.left_out_at is not None, row.withdrawn_at is not None,
+        row.left_out_at is not None, row.withdrawn_at is not None, row.consent_at,
     )  # fmt: skip
 
 

@@ -269,6 +269,7 @@ class Answer:
     purpose: str
     extra: Mapping[str, Any]  # what was stored with the question when it was shown
     seconds: float | None
+    at: str = ""  # when it came
     detail: Mapping[str, Any] = field(default_factory=dict)  # of an answer about a set
 
     @property
@@ -437,7 +438,7 @@ class AnswerStore:
             Answer(
                 row.id, row.name, row.kind, row.l, row.l if row.r is None else row.r,
                 int(row.value or 0), row.purpose, row.extra_json or {}, row.seconds,
-                detail=row.detail_json or {},
+                row.received_at, detail=row.detail_json or {},
             )
             for row in rows
             if row.id not in taken_back and (every_kind or row.r is not None)

@@ -29,18 +29,19 @@ from ..elicitation import (
     Trust,
     expected_rank_changes,
     next_pair,
-    rank_intervals,
-    top_k_members,
     top_k_probability,
 )
 from ..elicitation.gains import believed
+from ..elicitation.stopping import intervals_and_members
 from ..estimators.preference_gp import PreferenceGP
 from ..gp.likelihoods import Symmetric
 from ..metrics import scale_separation
 from .asking import Standing, probability_of_order
+from .feature_worths import feature_worths
+from .item_misfits import item_misfits
 from .judges import GivenAnswers, judge_summaries
 from .managed_store import GivenRow, ManagedStore, compared_rows
-from .served_store import ServedStudy, pair_of
+from .served_store import ServedItem, ServedStudy, pair_of
 from .set_questions import LEVELS
 from .split_halves import split_half
 from .store import NOT_PAIRED, moment
@@ -78,6 +79,9 @@ class _Learnt(NamedTuple):
     seconds: float  # of the processor
     halves: dict[str, Any] | None = None  # as of the last fit
     beside: tuple[dict[str, int], ...] = ()  # as of the last fit: places of all answers
+    judged: tuple[dict[str, Any], ...] = ()  # what the answers of each judge are like
+    misfits: tuple[float | None, ...] = ()  # of the items, in the order of the model
+    worths: tuple[dict[str, Any], ...] = ()  # of the features
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,6 @@ class StudyModel:
         self.job: Future[_Learnt] | None = None
         self.job_shape: _Shape | None = None
         self.refit, self.settled = False, False
-        self.judged: list[dict[str, Any]] = []  # as of the last fit or update
         self.changed = True  # since the queue was filled
         self.filled: dict[str, int] = {}  # by purpose, when it was
         self.job_ended = self.summed = 0.0
@@ -123,11 +126,13 @@ class StudyModel:
         """Do what there is to do; whether there was something."""
         self._read()
         worked = self._adopt() | self._fold()
+        # First what people look at: a job would take the processor from it.
+        worked |= self._summarise()
         self._start_job()
         if self.changed or self._few_waiting():
             self._fill()
             worked = True
-        return self._summarise() or worked
+        return worked
 
     # Answers
 
@@ -293,8 +298,8 @@ class StudyModel:
         if len(heard) >= CAMPS and spent < QUICK:
             halves = self._halves(pairs)
         beside = self._beside(given)
-        spent = time.thread_time() - began
-        return _Learnt("fit", model, belief, tuple(given), spent, halves, beside)
+        found = _Learnt("fit", model, belief, tuple(given), 0.0, halves, beside)
+        return self._looked_at(found, began)
 
     def _model(
         self,
@@ -351,10 +356,26 @@ class StudyModel:
         belief = _lighter(believed(model))
         left_out = {row.id for row in new if row.kind == "pair"} - {row.id for row in pairs}
         rows = (*learnt.rows, *(row for row in new if row.id not in left_out))
-        spent = time.thread_time() - began
-        return learnt._replace(
-            kind="update", model=model, belief=belief, rows=rows, seconds=spent
-        )
+        found = learnt._replace(kind="update", model=model, belief=belief, rows=rows)
+        return self._looked_at(found, began)
+
+    def _looked_at(self, found: _Learnt, began: float) -> _Learnt:
+        """With what judges and items are like, and what all of it cost."""
+        judged, misfits = self._judges(found)
+        found = found._replace(judged=judged, misfits=misfits, worths=self._worths(found))
+        return found._replace(seconds=time.thread_time() - began)
+
+    def _worths(self, found: _Learnt) -> tuple[dict[str, Any], ...]:
+        """What features are worth, while covariances of all items are at hand."""
+        items, names = self._features()
+        if (
+            not names
+            or not isinstance(found.belief, Snapshot)
+            or len(items) > len(found.belief)
+        ):
+            return ()  # an item came meanwhile: the next fit knows it
+        columns = np.array([[each.features.get(name, 0.0) for name in names] for each in items])
+        return tuple(each._asdict() for each in feature_worths(found.belief, columns, names))
 
     def _named(self, given: Sequence[GivenRow]) -> list[list[str]]:
         items = self.task.items
@@ -362,14 +383,18 @@ class StudyModel:
 
     def _frame(self) -> tuple[Any, str | None]:
         """Names of the items, or a data frame of names and features."""
-        items = [self.task.items[number] for number in self.now.keys]
-        names = sorted({name for each in items for name in each.features})
+        items, names = self._features()
         if not names:
             return np.array([each.key for each in items]), None
         columns: dict[str, list[Any]] = {KEY: [each.key for each in items]}
         for name in names:
             columns[name] = [each.features.get(name, 0.0) for each in items]
         return nw.from_dict(columns, backend="polars").to_native(), KEY
+
+    def _features(self) -> tuple[list[ServedItem], list[str]]:
+        """The items in the order of the model, and the names of their features."""
+        items = [self.task.items[number] for number in self.now.keys]
+        return items, sorted({name for each in items for name in each.features})
 
     def _adopt(self) -> bool:
         """Take what a job has brought."""
@@ -385,7 +410,6 @@ class StudyModel:
         if self.shape != self.now:  # an item came, or a judge went, while it was made
             self.refit = True
             return True
-        self.judged = self._judges(self.learnt)
         if self.learnt.kind == "fit":
             self._fitted_at = len(self.learnt.rows)
             self._fold()
@@ -517,8 +541,10 @@ class StudyModel:
             "probability": standing.probability, "wrong": standing.wrong,
             "short": standing.short, "sentence": standing.sentence,
             "settled": standing.settled, "trust": self._trust_page(given, standing.trust),
-            "judges": self.judged, "halves": self.learnt and self.learnt.halves, "notes": [],
+            "judges": list(self.learnt.judged) if self.learnt else [], "notes": [],
+            "halves": self.learnt and self.learnt.halves,
             "beside": list(self.learnt.beside) if self.learnt else [],
+            "worths": list(self.learnt.worths) if self.learnt else [],
             "separation": _separation(*self.belief.utility()),
         }  # fmt: skip
 
@@ -527,16 +553,17 @@ class StudyModel:
         mean, sd = self.belief.utility()
         top = min(max(self.task.settings.top, 1), len(mean) - 1)
         if self._can_tell():
-            places = rank_intervals(self.belief, LEVEL, random_state=0)
-            best = top_k_members(self.belief, top, random_state=0)
+            places, best = intervals_and_members(self.belief, LEVEL, top, random_state=0)
         else:
             places, best = _separate_places(mean, sd, top)
         asked = Counter(i for row in given for i in row.items)
+        misfits = (self.learnt and self.learnt.misfits) or (None,) * len(mean)
         return [
             {
                 "id": self.now.keys[k], "rank": rank, "utility": float(mean[k]),
                 "sd": float(sd[k]), "first": int(places[k, 0]), "last": int(places[k, 1]),
                 "answers": asked[self.now.keys[k]], "p_best": float(best[k]),
+                "misfit": misfits[k],
             }
             for rank, k in enumerate(np.argsort(-mean, kind="stable").tolist(), 1)
         ]  # fmt: skip
@@ -614,16 +641,17 @@ class StudyModel:
             },
         }  # fmt: skip
 
-    def _judges(self, learnt: _Learnt) -> list[dict[str, Any]]:
-        """What each judge's answers are like."""
-        place = {number: k for k, number in enumerate(self.now.keys)}
+    def _judges(
+        self, learnt: _Learnt
+    ) -> tuple[tuple[dict[str, Any], ...], tuple[float | None, ...]]:
+        """What each judge's answers are like, and how odd each item is."""
         classes = set(learnt.model.classes_.tolist())
         known = [r for r in compared_rows(learnt.rows) if int(r.value or 0) in classes]
         if not known:
-            return []
+            return (), ()
         seconds = [np.nan if row.seconds is None else row.seconds for row in known]
         answers = GivenAnswers(
-            np.array([[place[r.left or 0], place[r.right or 0]] for r in known]),
+            np.asarray(learnt.belief.item_numbers(self._named(known)), dtype=np.intp),
             np.array([int(r.value or 0) for r in known]),
             np.array([self._name(r.judge_id) for r in known]),
             np.array([0.0 if r.purpose == "repeat" else r.weight for r in known]),
@@ -631,7 +659,9 @@ class StudyModel:
             np.array(seconds), True,
         )  # fmt: skip
         found = judge_summaries(learnt.belief, learnt.model, answers)
-        return [_finite(asdict(each)) for each in found]
+        odd = item_misfits(learnt.belief, learnt.model.classes_, answers)
+        misfits = tuple(each if np.isfinite(each) else None for each in odd.tolist())
+        return tuple(_finite(asdict(each)) for each in found), misfits
 
     # Starting again
 

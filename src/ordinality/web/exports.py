@@ -63,6 +63,8 @@ def study_zip(visit: Visit) -> Download:
     files = {name: made(visit) for name, made in FILES.items()}
     if files["ratings.csv"].count(b"\n") < 2:  # titles alone
         del files["ratings.csv"]
+    if not any(each.features for each in visit.here.items.values()):
+        del files["features.csv"]
     try:
         files |= fitted_files(visit, _names_of_judges(visit))
     except RefusedError as problem:
@@ -123,11 +125,11 @@ def _answers(visit: Visit) -> bytes:
     rows = [
         [key[left], key[right], winner(left, right, value), judges[g.judge],
          0 if g.purpose == "repeat" or g.judge in out else weight_in(g), g.seconds, g.purpose,
-         g.id if is_set(g.kind) else ""]
+         g.at, g.id if is_set(g.kind) else ""]
         for g in given
         for left, right, value in compared_in(g)
     ]  # fmt: skip
-    titles = ["left", "right", "winner", "judge", "weight", "seconds", "purpose"]
+    titles = ["left", "right", "winner", "judge", "weight", "seconds", "purpose", "at"]
     if any(is_set(g.kind) for g in given):
         return table([*titles, "set"], rows)
     return table(titles, [row[:-1] for row in rows])
@@ -138,11 +140,11 @@ def _ratings(visit: Visit) -> bytes:
     out = {each.name for each in visit.store.judges(task.id) if each.left_out}
     rows = [
         [task.items[g.left].key, g.value, judges[g.judge], 0 if g.judge in out else 1,
-         g.seconds]
+         g.seconds, g.at]
         for g in visit.store.answers(task.id, every_kind=True)
         if g.kind == "rating"
     ]  # fmt: skip
-    return table(["item", "rating", "judge", "weight", "seconds"], rows)
+    return table(["item", "rating", "judge", "weight", "seconds", "at"], rows)
 
 
 def _items(visit: Visit) -> bytes:
@@ -163,10 +165,11 @@ def _judges(visit: Visit) -> bytes:
     counts = visit.store.counts_by_judge(task.id)
     rows = [
         [judges[each.name], each.kind, *counts.get(each.id, (0, 0)), each.quota,
-         "yes" if each.left_out else "", each.consent_version]
+         "yes" if each.left_out else "", each.consent_version, each.consent_at]
         for each in visit.store.judges(task.id)
     ]  # fmt: skip
-    titles = ["judge", "kind", "answers", "skipped", "quota", "left_out", "consent_version"]
+    titles = ["judge", "kind", "answers", "skipped", "quota", "left_out", "consent_version",
+              "consent_at"]  # fmt: skip
     return table(titles, sorted(rows, key=lambda row: row[0]))
 
 
@@ -181,6 +184,12 @@ def _ranking(visit: Visit) -> bytes:
     return table(titles, rows)
 
 
+def _features(visit: Visit) -> bytes:
+    titles = ["feature", "step", "worth", "sd"]
+    rows = visit.store.summary(visit.here.id).get("worths", ())
+    return table(titles, [[row[title] for title in titles] for row in rows])
+
+
 def _study(visit: Visit) -> bytes:
     task = visit.here
     facts = {
@@ -193,7 +202,8 @@ def _study(visit: Visit) -> bytes:
 
 FILES: Mapping[str, Callable[[Visit], bytes]] = {
     "answers.csv": _answers, "items.csv": _items, "judges.csv": _judges,
-    "ranking.csv": _ranking, "ratings.csv": _ratings, "study.json": _study,
+    "ranking.csv": _ranking, "features.csv": _features, "ratings.csv": _ratings,
+    "study.json": _study,
 }  # fmt: skip
 NAMES = frozenset(FILES) | frozenset(FITTED)
 

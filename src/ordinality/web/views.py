@@ -155,6 +155,8 @@ class RankingView:
     beside: tuple[dict[str, Any], ...] = ()  # id, rank: with the judges that are left out
     standing: str = ""  # "4 of these 5: 71 %", or empty
     alarm: bool = False  # checks contradict the model
+    worths: tuple[dict[str, Any], ...] = ()  # feature, step, worth, sd, least, most, and low,
+    # high, middle as above
 
 
 @dataclass(frozen=True)
@@ -192,8 +194,10 @@ class ItemsView:
     """The items."""
 
     head: AdminView
-    rows: tuple[dict[str, Any], ...]  # id, key, title, answers, group, not_for, retired, image
+    rows: tuple[dict[str, Any], ...]  # id, key, title, answers, group, not_for, retired, image,
+    # misfit
     reports: tuple[dict[str, Any], ...]  # item, judge, text, at
+    odd: bool  # whether those of the largest misfit come first
 
 
 @dataclass(frozen=True)
@@ -202,8 +206,9 @@ class ItemView:
 
     head: AdminView
     title: str
-    rows: tuple[dict[str, Any], ...]  # against, said, judge, seconds
+    rows: tuple[dict[str, Any], ...]  # against, said, judge, seconds, expected, residual
     count: int  # how many there are
+    misfit: float | None
 
 
 @dataclass(frozen=True)

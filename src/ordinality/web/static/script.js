@@ -56,6 +56,7 @@
     document.body.className = page.body.className;
     document.title = page.title;
     root.classList.add("fresh");
+    showKeys();
     scrollTo(0, 0);
     find("h1").focus({ preventScroll: true });
     say((find(".said") || find("h1")).textContent.trim());
@@ -113,21 +114,41 @@
 
   // Keys
 
-  const KEYS = {
-    ArrowLeft: "left", 1: "left", ArrowRight: "right", 2: "right", ArrowDown: "equal", 0: "equal",
-    "=": "equal", s: "skip", u: "undo", Backspace: "undo",
-  };
-  const SHIFTED = { ArrowLeft: "left2", Digit1: "left2", ArrowRight: "right2", Digit2: "right2" };
+  const FIXED = { ArrowLeft: "left", ArrowRight: "right", ArrowDown: "equal", Backspace: "undo" };
+  const own = { left: "1", right: "2", equal: "0", skip: "s", undo: "u" }; // may be changed
+
+  function kept(name) { try { return localStorage.getItem(name); } catch { return null; } }
+  function keep(name, value) { try { localStorage.setItem(name, value); } catch { /* no */ } }
+
+  let useKeys = kept("keys") !== "off";
+  try { Object.assign(own, JSON.parse(kept("own-keys"))); } catch { /* not of ours */ }
+
+  const actAt = (key) => FIXED[key] || Object.keys(own).find((act) => key && own[act] === key)
+    || (key === "=" && own.equal === "0" && "equal");
 
   // Some layouts have digits on shifted keys: what was typed goes before where the key is.
   function actOf(event) {
-    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    const shifted = event.shiftKey && !/^[0-9]$/.test(key) && SHIFTED[event.code];
-    return shifted || KEYS[key];
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key, typed = actAt(key);
+    const act = typed || (event.shiftKey && actAt(event.code.slice(5))); // of "Digit1"
+    const much = event.shiftKey && (!typed || /^(\p{L}|Arrow.*)$/u.test(key));
+    return much && /^(left|right)$/.test(act) ? act + "2" : act;
   }
 
-  let useKeys = true;
-  try { useKeys = localStorage.getItem("keys") !== "off"; } catch { /* not allowed here */ }
+  function showKeys() {
+    for (const each of document.querySelectorAll("[data-key]")) {
+      each.value = own[each.dataset.key]; // of a field
+      each.textContent = each.value.toUpperCase();
+    }
+  }
+
+  function changeKey(act, key) {
+    if (!/^[? ]$/.test(key)) {
+      for (const each in own) if (own[each] === key) own[each] = "";
+      own[act] = key;
+    }
+    keep("own-keys", JSON.stringify(own));
+    showKeys();
+  }
 
   const scrolls = (element) => element.scrollHeight > element.clientHeight + 1;
 
@@ -137,7 +158,7 @@
     if (event.target.closest("input:not(.pick), textarea, select, [contenteditable]")) return;
     if (event.key === "?") { find("#help")?.showModal(); return event.preventDefault(); }
     if (event.key === "ArrowDown" && (scrolls(root) || scrolls(event.target))) return;
-    const direct = find(`main [data-key="${CSS.escape(event.key)}"]`);
+    const direct = find(`main [data-digit="${CSS.escape(event.key)}"]`);
     const button = direct || find(`main button[name=act][value=${actOf(event)}]`);
     if (!button) return;
     event.preventDefault();
@@ -151,11 +172,12 @@
     root.classList.toggle("keys", on);
     const box = find("#use-keys");
     if (box) box.checked = on;
-    try { localStorage.setItem("keys", on ? "on" : "off"); } catch { /* not allowed here */ }
+    keep("keys", on ? "on" : "off");
   }
 
-  document.addEventListener("change", (event) => {
-    if (event.target.id === "use-keys") setKeys(event.target.checked);
+  document.addEventListener("change", ({ target }) => {
+    if (target.id === "use-keys") setKeys(target.checked);
+    else if (target.dataset.key) changeKey(target.dataset.key, target.value.toLowerCase());
   });
 
   // Dialogs, pictures, links to copy
@@ -163,6 +185,7 @@
   document.addEventListener("click", async (event) => {
     const at = (which) => event.target.closest(which);
     if (at("[data-open]")) find("#" + at("[data-open]").dataset.open).showModal();
+    else if (at("[data-reset]")) { keep("own-keys", null); location.reload(); }
     else if (at("[data-close]") || at("dialog.picture")) at("dialog").close();
     else if (at("a.zoom") && find("#picture") && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
@@ -207,6 +230,7 @@
 
   root.classList.add("script");
   setKeys(useKeys);
+  showKeys();
   follow();
   if (location.search.includes("said=")) history.replaceState(null, "", location.pathname);
 })();
