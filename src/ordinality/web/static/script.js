@@ -137,7 +137,7 @@
     if (event.target.closest("input:not(.pick), textarea, select, [contenteditable]")) return;
     if (event.key === "?") { find("#help")?.showModal(); return event.preventDefault(); }
     if (event.key === "ArrowDown" && (scrolls(root) || scrolls(event.target))) return;
-    const direct = find(`main [data-key="${CSS.escape(event.key)}"]`);
+    const direct = find(`main [data-digit="${CSS.escape(event.key)}"]`);
     const button = direct || find(`main button[name=act][value=${actOf(event)}]`);
     if (!button) return;
     event.preventDefault();
