@@ -12,12 +12,8 @@ from ordinality.elicitation import Snapshot
 from ordinality.panel import rank_answers
 from ordinality.panel.managed_store import ManagedStore, NewItem
 from ordinality.panel.served_store import Act
-from ordinality.panel.study_model import (
-    StudyModel,
-    _separate_places,
-    packed,
-    unpacked,
-)
+from ordinality.panel.snapshot_bytes import packed, unpacked
+from ordinality.panel.study_model import StudyModel, _separate_places
 
 N = 12
 
