@@ -10,6 +10,8 @@ import urllib.request
 
 import pytest
 
+from ordinality.panel.managed_store import ManagedStore
+
 PROGRAM = [sys.executable, "-c", "from ordinality.cli import main; main()", "serve"]
 
 
@@ -57,6 +59,35 @@ def test_it_prints_links_asks_refuses_a_second_server_and_ends_on_ctrl_c(films, 
     assert os.name == "nt" or stat.S_IMODE(written.stat().st_mode) == 0o600
 
 
+def test_a_folder_and_a_list_of_the_package_are_served(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    essays = tmp_path / "essays"
+    essays.mkdir()
+    for name in "abc":
+        (essays / f"{name}.txt").write_text(f"Essay {name}.")
+    for items, store, shown in (
+        (essays, "essays.ordinality", {"a", "b", "c"}),
+        ("@citations", "citations.ordinality",
+         {"Biometrika", "Communications in Statistics", "JASA", "JRSS-B"}),
+    ):  # fmt: skip
+        process, _ = started(items)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+        with ManagedStore(tmp_path / store) as kept:
+            (slug,) = kept.slugs()
+            assert slug == store.partition(".")[0]
+            assert {each.key for each in kept.study(slug).items} == shown
+
+
+@pytest.mark.parametrize("command", ["serve", "ask"])
+def test_a_table_of_the_package_that_compares_no_items_is_refused(run, tmp_path, command):
+    refused = run(command, "@wine", "--store", tmp_path / "wine.ordinality")
+    assert refused.exit_code == 2
+    assert "@baseball, @citations" in refused.stderr
+    assert not (tmp_path / "wine.ordinality").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -66,6 +97,9 @@ def test_it_prints_links_asks_refuses_a_second_server_and_ends_on_ctrl_c(films, 
         (["--store", "mysql://host/db"], "postgresql://"),
         (["--key", "none"], "none"),
         (["--judges", "missing.csv"], "missing.csv"),
+        (["--question", "grid"], "choose of pair, best-worst, rating, order"),
+        (["--question", "order:6"], "an order of 3 to 5 items"),
+        (["--question", "rating:3"], "--question rating:3 is not known"),
     ],
 )
 def test_what_cannot_be_served_is_refused_in_a_sentence(run, films, options, said):
@@ -109,3 +143,22 @@ def test_a_study_begun_in_the_browser_goes_on_in_the_terminal(films, run):
     said = run("ask", films, "--plain", input="1\nq\n")
     assert said.exit_code == 0, said.stderr
     assert "keeps 1 answer" in said.stderr
+
+
+def test_the_kind_of_question_is_set_kept_and_changed(films, tmp_path):
+    from ordinality.panel.managed_store import ManagedStore
+
+    found = []
+    for options in (["--question", "order:3"], [], ["--question", "best-worst"]):
+        process, _ = started(films, *options)
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=60)[1]
+        with ManagedStore(tmp_path / "films.ordinality") as store:
+            task = store.served("films")
+            found.append((task.settings.kind, task.settings.size, task.question))
+        assert ("answers that are there count" in said) == (
+            options == ["--question", "best-worst"]
+        )
+    order = "Which order is right, the best first?"
+    best_worst = "Which is the best, and which is the worst?"
+    assert found == [("order", 3, order), ("order", 3, order), ("best-worst", 3, best_worst)]

@@ -135,6 +135,29 @@ def test_two_servers_never_show_one_pair_to_two_judges(opened):
     assert len(first.answers(1)) == sum(map(len, found.values())) == 6 * 20
 
 
+@pytest.mark.parametrize("kind", ["best-worst", "order", "rating"])
+def test_sets_and_ratings_are_as_on_sqlite_and_never_open_for_two_judges(opened, kind):
+    store = opened()
+    made = store.create_study("films", {}, settings={"kind": kind})
+    store.add(made.id, [NewItem(name, {}) for name in FILMS])
+    for name in ("ann", "bob", "cid"):
+        store.judge(made.id, name)
+    judges = store.judges(made.id)
+    for _ in range(3):
+        shown = [store.turn(judge).asked for judge in judges]
+        assert len({frozenset(asked.items) for asked in shown}) == 3
+        for judge, asked in zip(judges, shown, strict=True):
+            detail = {"best": asked.items[0], "worst": asked.items[-1], "order": asked.items}
+            store.turn(judge, Act("answer", asked.id, 4, 1.0, detail))
+    first = store.answers(made.id, every_kind=True)[0]
+    assert (len(first.items), len(store.answers(made.id))) == (1 if kind == "rating" else 4, 0)
+    store.turn(judges[0], Act("undo"))
+    store.turn(judges[0], Act("skip", store.turn(judges[0]).asked.id))
+    assert len(store.answers(made.id, every_kind=True)) == 9
+    store.erase(judges[1].id, who="admin")
+    assert {given.judge for given in store.answers(made.id, every_kind=True)} == {"ann", "cid"}
+
+
 def test_sqlite_and_postgresql_give_equal_rankings(opened, tmp_path):
     def ranked(store):
         key = {item.id: item.key for item in store.study("films").items}

@@ -2,6 +2,7 @@
 
 import random
 from concurrent.futures import Future
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,12 +12,8 @@ from ordinality.elicitation import Snapshot
 from ordinality.panel import rank_answers
 from ordinality.panel.managed_store import ManagedStore, NewItem
 from ordinality.panel.served_store import Act
-from ordinality.panel.study_model import (
-    StudyModel,
-    _separate_places,
-    packed,
-    unpacked,
-)
+from ordinality.panel.snapshot_bytes import packed, unpacked
+from ordinality.panel.study_model import StudyModel, _separate_places
 
 N = 12
 
@@ -209,6 +206,44 @@ def test_places_with_a_judge_who_is_left_out_are_beside_those_without(store, mod
     store.leave_out(loud.id, False)
     worked(model)
     assert store.summary(model.study_id)["beside"] == []
+
+
+def test_an_item_that_is_judged_by_chance_has_the_largest_misfit(store, model):
+    task, rng = store.served("films"), np.random.default_rng(2)
+    f, odd = utilities(task), list(task.items)[4]
+    for name in ("ann", "bob"):
+        judge = store.judge(task.id, name)
+        for left, right in combinations(task.items, 2):
+            gap = np.sign(f[left] - f[right])
+            value = rng.choice([-1, 1]) if odd in (left, right) else gap
+            store.answer(store.show(task.id, judge, left, right), int(value))
+    worked(model)
+    misfit = {row["id"]: row["misfit"] for row in store.summary(model.study_id)["items"]}
+    others = [each for number, each in misfit.items() if number != odd]
+    assert misfit[odd] > 1.5 * max(others)
+    assert np.median(others) < 1.0  # they are judged without noise
+
+
+def test_what_is_looked_at_comes_before_the_jobs(store, model, monkeypatch):
+    ask(store, 10)
+    worked(model)
+    ask(store, 1, seed=2)
+    done = []
+
+    def noted(name):
+        work = getattr(model, name)
+
+        def do(*args):
+            done.append((name, store.summary(model.study_id)["answers"]))
+            return work(*args)
+
+        monkeypatch.setattr(model, name, do)
+
+    noted("_updated")
+    noted("_best")
+    model.job_ended = model.summed = -np.inf
+    model.step()
+    assert done == [("_updated", 11), ("_best", 11)]
 
 
 def test_the_separation_is_that_of_the_shown_utilities(store, model):

@@ -117,6 +117,16 @@ def test_ratings_are_names_and_numbers(tmp_path):
     assert found.notes == ("Left out row 4 with an empty cell.",)
 
 
+def test_ratings_of_weight_zero_are_left_out_and_others_count_once(tmp_path):
+    text = "item,stars,weight\na,1,1\nb,2,0\nc,3,2\na,4,\n"
+    found = read(text, tmp_path, "ratings")
+    assert found.ratings[0].tolist() == ["a", "c", "a"]
+    assert found.notes == (
+        "Left out row 3 of weight 0.",
+        "The weight in row 4 is taken as 1: ratings have no others.",
+    )
+
+
 def test_weights_of_larger_sets_go_on_from_those_that_were_measured():
     for kind, largest in (("ranking", 5), ("best-worst", 5), ("choice", 4)):
         weights = [set_weight(kind, size) for size in range(2, 12)]

@@ -106,7 +106,7 @@ def summary(task, sentence="Not settled yet.", contradicted=False):
     n = len(task.items)
     rows = [
         {"id": i, "rank": k, "utility": 2.0 - k, "sd": 0.4, "first": max(1, k - 1),
-         "last": min(n, k + 2), "answers": 3 * k, "p_best": 1.0 / k}
+         "last": min(n, k + 2), "answers": 3 * k, "p_best": 1.0 / k, "misfit": 0.2 * k}
         for k, i in enumerate(task.items, start=1)
     ]  # fmt: skip
     checks = {"count": 21, "right": 0.8, "low": 0.6, "high": 0.9, "expected": 0.82,
@@ -124,6 +124,7 @@ def summary(task, sentence="Not settled yet.", contradicted=False):
         },
         "judges": [{"judge": "ann", **judge}], "ratios": [], "notes": ["A note."],
         "halves": {"mean": 0.6, "splits": 20}, "separation": 0.8, "beside": rows[::-1],
+        "worths": [{"feature": "W" * 40, "step": 0.25, "worth": -1.5, "sd": 0.3}],
     }  # fmt: skip
 
 
@@ -590,6 +591,36 @@ def test_keys_are_letters_in_a_text_field_and_can_be_switched_off(served, open_p
     page.wait_for_timeout(GUARD)
     assert served.kinds(slug) == []
     assert page.locator("kbd").first.is_hidden()
+
+
+def test_keys_can_be_changed_and_stay_changed(served, open_page):
+    page, slug = open_page(), served.study("own keys", FILMS, grades=2)
+    page.goto(served.link(slug))
+    ready(page)
+    page.keyboard.press("?")
+    for name, key in (("A is better", "f"), ("About equal", "S"), ("Undo", "?")):
+        page.get_by_role("textbox", name=name, exact=True).fill(key)
+    page.keyboard.press("Tab")
+    # A key means one thing, and none takes the place of help.
+    assert page.get_by_label("Skip", exact=True).input_value() == ""
+    assert page.get_by_label("Undo", exact=True).input_value() == "u"
+    page.get_by_role("button", name="Close").click()
+    page.reload()
+    ready(page)
+    for key in ("f", "Shift+F", "s", "ArrowLeft", "Shift+Digit2"):
+        after(page, lambda key=key: page.keyboard.press(key))
+    for key in ("1", "0", "="):
+        page.keyboard.press(key)
+    page.wait_for_timeout(GUARD)
+    assert served.values(slug) == [1, 2, 0, 1, -2]
+    assert page.get_by_role("button", name="Skip").locator("kbd").is_hidden()
+    page.keyboard.press("?")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Keys as they were").click()
+    ready(page)
+    for key in ("1", "s"):
+        after(page, lambda key=key: page.keyboard.press(key))
+    assert served.kinds(slug)[-2:] == ["pair", "skip"]
 
 
 def test_the_arrow_down_scrolls_where_there_is_something_to_scroll(served, open_page):

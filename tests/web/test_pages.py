@@ -161,3 +161,36 @@ def test_the_page_of_an_item_says_so_where_there_are_more_answers(served, monkey
     page = served.admin().get(f"/admin/films/item?id={first}").text
     assert "the last 2 of 3" in page
     assert page.count("is better</td>") == 2
+
+
+def test_the_page_of_an_item_says_what_was_expected_of_each_answer(served):
+    first, second = list(served.study.items)[:2]
+    ann = served.store.judge(served.study.id, "ann")
+    asked = [(first, second, 1, [0.2, 0.8]), (second, first, 1, [0.2, 0.8]),
+             (first, second, 0, [0.25, 0.5, 0.25]), (first, second, 0, [0.5, 0.5]),
+             (first, second, -1, None)]  # fmt: skip
+    for left, right, value, proba in asked:
+        extra = {"proba": proba} if proba else None
+        shown = served.store.show(served.study.id, ann, left, right, extra=extra)
+        served.store.answer(shown, value)
+    page = served.admin().get(f"/admin/films/item?id={first}").text
+    cells = [re.findall(rf'data-label="{name}">([^<]*)<', page)[::-1]
+             for name in ("Expected", "Residual")]  # fmt: skip
+    # Twice expected, once for and once against the item; a tie that was no surprise; two of
+    # which nothing was known.
+    assert cells[0] == ["80 %", "80 %", "50 %", "", ""]
+    assert cells[1] == ["0.5", "-0.5", "0.0", "", ""]
+
+
+def test_items_are_listed_by_misfit_where_the_model_knows_it(served):
+    page = served.admin().get("/admin/films/items").text
+    assert "Misfit" not in page
+    names = list(served.study.items)
+    rows = [{"id": i, "utility": 0.0, "sd": 1.0, "misfit": m}
+            for i, m in zip(names, (0.9, 2.46, None), strict=False)]  # fmt: skip
+    put(served, "", items=rows)
+    admin = served.admin()
+    for query, wanted in (("", ["0.9", "2.5", ""]), ("?by=misfit", ["2.5", "0.9", ""])):
+        page = admin.get(f"/admin/films/items{query}").text
+        assert re.findall(r'data-label="Misfit">([^<]*)<', page)[:3] == wanted
+    assert "Misfit 2.5" in admin.get(f"/admin/films/item?id={names[1]}").text

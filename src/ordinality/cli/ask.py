@@ -115,13 +115,15 @@ def ask(
 ) -> None:
     """Rank ITEMS by questions: which of two is better?
 
-    ITEMS is a table with a column of names (its columns of numbers are features), or a text
-    file with one name a line. The question whose answer matters most comes first. Every answer
-    is stored before the next question appears; stop at any time, and the same command goes on.
-    At the end the ranking, the answers and a report are written beside the store.
+    ITEMS is a table with a column of names (its columns of numbers are features), a text file
+    with one name a line, or the items of a table of the package (@baseball, @citations). The
+    question whose answer matters most comes first. Every answer is stored before the next
+    question appears; stop at any time, and the same command goes on. At the end the ranking,
+    the answers and a report are written beside the store.
     """
     _refuse(items, judge)
-    where = Path(store) if store is not None else Path(items).with_suffix(SUFFIX)
+    named_by = Path(items.removeprefix("@"))
+    where = Path(store) if store is not None else named_by.with_suffix(SUFFIX)
     asked = {"ties": ties, "grades": None if grades is None else 2, "seed": seed}
     with progress("Preparing the questions") as tick:
         tick("items", 0.0)
@@ -137,7 +139,7 @@ def ask(
             may_write(str(path))
         opened = AnswerStore(where)
     with opened:
-        study, notes = _study(opened, Path(items).stem, items, listing.features, asked)
+        study, notes = _study(opened, named_by.stem, items, listing.features, asked)
         say([*listing.notes, *notes])
         session = Session(study, judge.strip(), goal, stop)
         talk = _Talk(opened, session, opened.judge(study.id, session.judge), plain)
@@ -154,7 +156,8 @@ def _refuse(items: str, judge: str) -> None:
     """Refuse what can be refused before anything is loaded."""
     if items == "-":
         raise click.UsageError("Standard input has the answers; name a file with the items.")
-    check_input(items)
+    if not items.startswith("@"):
+        check_input(items)
     if not judge.strip():
         raise click.UsageError(
             "The name of the judge is empty; leave out --judge, or name one."

@@ -1,4 +1,4 @@
-"""``ordinality serve``: a page that asks people which of two items is better."""
+"""``ordinality serve``: a page that asks people about items, such as which of two is better."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import secrets
 import sys
 import webbrowser
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import click
@@ -29,12 +30,15 @@ __all__ = ["serve"]
 EXAMPLE = """\b
 Example:
   ordinality serve films.csv
+  ordinality serve @baseball
   ordinality serve essays/ --judges judges.csv --public-url https://rank.example.org
 """
 
 SUFFIX = ".ordinality"
 PORT = 8642
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+# Kinds of question of ordinality.panel.set_questions, copied so that --help imports nothing.
+ASKED, ORDERED = ("pair", "best-worst", "rating", "order"), ("3", "4", "5")
 ME = "me"  # the judge of a study that has no others
 
 
@@ -56,6 +60,11 @@ ME = "me"  # the judge of a study that has no others
 @click.option(
     "--judges", metavar="FILE", help="Table of judges (name[, quota]); each gets a link."
 )
+@click.option(
+    "--question", "asked", metavar="KIND",
+    help="What is asked: pair, best-worst (of four), rating (1 to 5) or order[:N] (of 3 to 5 "
+    "items). [default: pair, or as the study has it]",
+)  # fmt: skip
 @click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
 @click.option("--json", "as_json", is_flag=True, help="Print the links as one line of JSON.")
 def serve(
@@ -66,20 +75,23 @@ def serve(
     public_url: str | None,
     store: str | None,
     judges: str | None,
+    asked: str | None,
     no_open: bool,
     as_json: bool,
 ) -> None:
-    """Ask people about ITEMS in the browser: which of two is better?
+    """Ask people about ITEMS in the browser: which of two is better, or another question.
 
-    ITEMS is a table with a column of names, a text file with one name a line, or a folder of
-    texts and pictures. The page is for this machine only, unless --host and --public-url open
-    it. Every answer is stored before the next question appears; stop with Ctrl-C, and the same
-    command goes on.
+    ITEMS is a table with a column of names, a text file with one name a line, a folder of texts
+    and pictures, or the items of a table of the package (@baseball, @citations). The page is
+    for this machine only, unless --host and --public-url open it. Every answer is stored before
+    the next question appears; stop with Ctrl-C, and the same command goes on.
     """
     public = _checked_url(host, public_url)
-    folder = Path(items).is_dir()
-    check_input(items, folder=folder)
-    where = store or str(_beside(Path(items)))
+    kind = _kind_of_question(asked)
+    if not (Path(items).is_dir() or items.startswith("@")):
+        check_input(items)
+    named_by = Path(items.removeprefix("@"))
+    where = store or str(_beside(named_by))
     if "://" not in where:
         may_write(where)
     try:
@@ -105,7 +117,7 @@ def serve(
         listening(host, port) as taken,
     ):
         address = public or _address(host, taken.getsockname()[1])
-        task, notes = _study(opened, _slug(Path(items)), source, bool(named))
+        task, notes = _study(opened, _slug(named_by), source, bool(named), kind)
         say([*source.notes, *notes])
         links, judge = _invite(opened, task, named, address, where)
         site = Site(
@@ -148,6 +160,21 @@ def _slug(items: Path) -> str:
     return items.resolve().name if items.is_dir() else items.stem
 
 
+def _kind_of_question(asked: str | None) -> dict[str, Any]:
+    """Settings for a kind of question, such as "order:5"; none if it is not stated."""
+    if asked is None:
+        return {}
+    kind, _, size = asked.partition(":")
+    if kind == "order" and size in ("", *ORDERED):
+        return {"kind": kind} | ({"size": int(size)} if size else {})
+    if kind not in ASKED or size:
+        raise click.UsageError(
+            f"--question {asked} is not known; choose of {', '.join(ASKED)}, or order:N for "
+            f"an order of {ORDERED[0]} to {ORDERED[-1]} items."
+        )
+    return {"kind": kind}
+
+
 def _address(host: str, port: int) -> str:
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{port}"
@@ -163,9 +190,11 @@ def _hosts(address: str, port: int) -> tuple[str, ...]:
 
 
 def _study(
-    store: ManagedStore, slug: str, source: ItemSource, several: bool
+    store: ManagedStore, slug: str, source: ItemSource, several: bool, kind: dict[str, Any]
 ) -> tuple[ServedStudy, list[str]]:
     """The study of these items, begun or found, and notes."""
+    from ordinality.panel.set_questions import QUESTIONS
+
     task, notes = store.served(slug), []
     if task is None:
         count = len(source.items)
@@ -174,8 +203,9 @@ def _study(
             "top": 5 if count > 10 else 0,
             # One person alone is steered by nobody else's ranking.
             "show_ranking": not several,
-        }  # fmt: skip
-        made = store.create_study(slug, {}, settings=settings)
+        } | kind  # fmt: skip
+        question = QUESTIONS[kind.get("kind", "pair")]
+        made = store.create_study(slug, {}, question=question, settings=settings)
         store.add(made.id, source.items)
     else:
         known = {each.key for each in task.items.values()}
@@ -183,6 +213,12 @@ def _study(
         if new:
             store.add(task.id, new)
             notes = [f"New items: {len(new)}."]
+        changed = replace(task.settings, **kind)
+        if changed != task.settings:
+            default = task.question == QUESTIONS[task.settings.kind]
+            question = QUESTIONS[changed.kind] if default else task.question
+            store.change_study(task.id, changed, question, task.consent_text or "")
+            notes += ["The kind of question is another one; answers that are there count."]
         store.begin_questions(task.id)
     found = store.served(slug)
     assert found is not None

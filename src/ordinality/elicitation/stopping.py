@@ -15,6 +15,7 @@ __all__ = [
     "check_k",
     "draws",
     "expected_rank_changes",
+    "intervals_and_members",
     "rank_intervals",
     "top_k_members",
     "top_k_probability",
@@ -154,9 +155,8 @@ def top_k_members(
     0
     """
     model = believed(model)
-    n = len(model.utility().mean)
-    check_k(k, n)
-    return np.mean(_places(model, n_samples, random_state) < k, axis=1)
+    check_k(k, len(model.utility().mean))
+    return _members(_places(model, n_samples, random_state), k)
 
 
 def rank_intervals(
@@ -190,11 +190,17 @@ def rank_intervals(
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"level is {level!r}; it must lie between 0 and 1.")
-    places = _places(believed(model), n_samples, random_state)
-    tail = 0.5 * (1.0 - level)
-    low = np.quantile(places, tail, axis=1, method="lower")
-    high = np.quantile(places, 1.0 - tail, axis=1, method="higher")
-    return 1 + np.column_stack([low, high]).astype(np.intp)
+    return _intervals(_places(believed(model), n_samples, random_state), level)
+
+
+def intervals_and_members(
+    model: Any, level: float, k: int, n_samples: int = 2000, random_state: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """`rank_intervals` and `top_k_members` from the same draws, in half of the time."""
+    model = believed(model)
+    check_k(k, len(model.utility().mean))
+    places = _places(model, n_samples, random_state)
+    return _intervals(places, level), _members(places, k)
 
 
 def check_k(k: Any, n: int) -> None:
@@ -238,7 +244,22 @@ def _places(model: Any, n_samples: Any, random_state: Any) -> np.ndarray:
     _check_samples(n_samples)
     points = points_of(model, np.arange(len(model.utility().mean)))
     utilities = draws(points, n_samples, np.random.default_rng(random_state))
-    return np.argsort(np.argsort(-utilities, axis=0, kind="stable"), axis=0)
+    # Draws as rows: sorting what lies together in memory is faster.
+    order = np.argsort(-np.ascontiguousarray(utilities.T), axis=1, kind="stable")
+    places = np.empty_like(order)
+    np.put_along_axis(places, order, np.arange(order.shape[1])[None], axis=1)
+    return places.T
+
+
+def _intervals(places: np.ndarray, level: float) -> np.ndarray:
+    tail = 0.5 * (1.0 - level)
+    low = np.quantile(places, tail, axis=1, method="lower")
+    high = np.quantile(places, 1.0 - tail, axis=1, method="higher")
+    return 1 + np.column_stack([low, high]).astype(np.intp)
+
+
+def _members(places: np.ndarray, k: int) -> np.ndarray:
+    return np.mean(places < k, axis=1)
 
 
 def _likely_best(

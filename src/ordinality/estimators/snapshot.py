@@ -118,8 +118,10 @@ class CovariatePosteriors:
         """Quantile of coefficient k over all ratios."""
         mean, sd = self.mean[:, k], np.sqrt(self.cov[:, k, k])
         ends = mean + sd * ndtri(p)
-        # A little wider: the ends are all the same where the ratios agree.
-        low, high = ends.min() - 1e-6 * sd.max(), ends.max() + 1e-6 * sd.max()
+        # A little wider: the ends are all the same where the ratios agree. This moves p by
+        # 1e-7, and rounding by 1e-15, so that the ends keep their signs.
+        margin = 1e-6 * sd.max()
+        low, high = ends.min() - margin, ends.max() + margin
         wide = high - low
 
         def excess(share: float) -> float:

@@ -9,7 +9,7 @@ fault.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,7 @@ __all__ = [
     "repeat_agreement",
     "root_likelihood",
     "scale_separation",
+    "standardised_residuals",
 ]
 
 
@@ -143,10 +144,8 @@ def judge_fit(
     True
     """
     rank, p, weight, order = probabilities(answers, proba, levels, sample_weight)
-    value = floats(order.levels, (order.n_levels,), "levels")
-    apart = value - (p @ value)[:, None]
-    spread, fourth = np.sum(p * apart**2, axis=1), np.sum(p * apart**4, axis=1)
-    squared = apart[np.arange(rank.size), rank] ** 2
+    residual, spread, fourth = _residuals(rank, p, order)
+    squared = residual**2
     open_ = (spread > 0) & (weight > 0)
     if not open_.any():
         return JudgeFit(*(float("nan"),) * 4)
@@ -156,6 +155,19 @@ def judge_fit(
     infit = _mean_square(squared, spread, beyond, weight)
     outfit = _mean_square(squared / spread, np.ones_like(spread), beyond / spread**2, weight)
     return JudgeFit(*infit, *outfit)
+
+
+def standardised_residuals(
+    answers: ArrayLike, proba: ArrayLike, levels: ArrayLike = (-1, 1)
+) -> np.ndarray:
+    """Residual of each answer in its standard deviation, (m,): outfit is their mean square.
+
+    NaN where the answer was certain beforehand. Arguments are as for `judge_fit`.
+    """
+    rank, p, _, order = probabilities(answers, proba, levels, None)
+    residual, spread, _ = _residuals(rank, p, order)
+    error = np.sqrt(spread)
+    return np.divide(residual, error, out=np.full(len(error), np.nan), where=error > 0.0)
 
 
 def left_share(answers: ArrayLike, *, sample_weight: ArrayLike | None = None) -> LeftShare:
@@ -314,6 +326,14 @@ def scale_separation(
     if posterior:
         return ratio(observed, observed + error)
     return max(0.0, 1.0 - error / observed) if observed > 0 else float("nan")
+
+
+def _residuals(rank: np.ndarray, p: Floats, order: Any) -> tuple[Floats, Floats, Floats]:
+    """Residuals of answers from their expectation, with second and fourth moments."""
+    value = floats(order.levels, (order.n_levels,), "levels")
+    apart = value - (p @ value)[:, None]
+    spread, fourth = np.sum(p * apart**2, axis=1), np.sum(p * apart**4, axis=1)
+    return apart[np.arange(rank.size), rank], spread, fourth
 
 
 def _mean_square(

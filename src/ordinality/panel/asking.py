@@ -70,6 +70,7 @@ class Standing:
     wrong: float  # expected share of pairs in the wrong order
     trust: Trust
     settled: bool
+    tested: bool = True  # whether some answers compare items, which the trust is about
 
     @property
     def short(self) -> str:
@@ -104,6 +105,11 @@ class Standing:
         found = f"Not settled yet: the probability that {event} is {chance}"
         if self.trust.better_than_coin:
             return f"{found}."
+        if not self.tested:
+            return (
+                f"{found}. Ratings alone settle nothing: only answers that compare items test "
+                "whether they agree better than chance."
+            )
         return f"{found}; so far, answers by chance could do the same."
 
 

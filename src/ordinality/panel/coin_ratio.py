@@ -44,21 +44,29 @@ def sites_of(
     """EP sites of answers, found from the posterior that holds them.
 
     A site is a fixed point of its own cavity, which the posterior and the site give. As in
-    `gp.ep`, a weight above one is copies, one below is a power of the likelihood. ``shift`` is
-    what the presentation adds to what each answer sees; it is taken as known.
+    `gp.ep`, a weight above one is copies, one below is a power of the likelihood; an answer of
+    weight zero has no site. ``shift`` is what the presentation adds to what each answer sees;
+    it is taken as known.
     """
     i, j = pair
+    # `tiny` only avoids 1 / 0, where two items are the same to the model.
     variance = np.maximum(slope**2 * difference_variance(cov, i, j), np.finfo(float).tiny)
     seen = slope * (mean[i] - mean[j]) + shift
     tau, nu = np.zeros_like(seen), np.zeros_like(seen)
-    power, copies = np.minimum(weights, 1.0), np.maximum(weights, 1.0)
+    counts, copies = weights > 0.0, np.maximum(weights, 1.0)
+    # Power one has closed forms, which are far faster than quadrature.
+    power = np.minimum(weights, 1.0) if np.any(counts & (weights < 1.0)) else None
     for _ in range(100):
-        # A cavity is at most a thousand times as wide as the posterior, or the answer alone
-        # has made that.
-        v = 1.0 / np.maximum(1.0 / variance - tau, 1e-3 / variance)
+        # A cavity is at most a thousand times as wide as the posterior: beyond, rounding in the
+        # difference of two near precisions would leave a negative one, and the answer alone
+        # has made the posterior anyway.
+        least = 1e-3 / variance
+        v = 1.0 / np.maximum(1.0 / variance - tau, least)
         m = v * (seen / variance - nu)
         before = tau
-        tau, nu = likelihood.log_expected(level, m, v, power).matched_site(m)
+        found = likelihood.log_expected(level, m, v, power).matched_site(m)
+        tau, nu = (np.where(counts, x, 0.0) for x in found)
+        # Four digits beyond the tolerance of EP, which left the posterior that is taken apart.
         if np.all(np.abs(tau - before) <= 1e-10 * (tau + 1.0 / variance)):
             break
     return Sites(i, j, copies * tau, copies * (nu - tau * shift))

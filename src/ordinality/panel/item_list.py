@@ -24,7 +24,12 @@ class ItemList(NamedTuple):
 
 
 def read_items(path: str | Path, key: str | None = None, most: int = MOST) -> ItemList:
-    """Read the names of items from a file, and their features from its columns of numbers."""
+    """Read the names of items from a file, and their features from its columns of numbers.
+
+    ``@NAME`` is the items that a table of the package compares.
+    """
+    if str(path).startswith("@"):
+        return ItemList({name: {} for name in _embedded(str(path))}, ())
     if Path(path).suffix.lower() in TEXT:
         if key is not None:
             raise TableError(f"{path} is a text file without columns, so it has no {key!r}.")
@@ -43,6 +48,22 @@ def read_items(path: str | Path, key: str | None = None, most: int = MOST) -> It
         notes.append(f"Not used, since not all cells are different numbers: {listed(rest)}.")
     rows = {name: {c: float(kept[c][i]) for c in kept} for i, name in enumerate(names)}
     return ItemList(rows, tuple(notes))
+
+
+def _embedded(called: str) -> list[str]:
+    """Names of the items that a table of the package compares, as they first come."""
+    from ..datasets import CLASSICS, embedded_path
+
+    compared = [name for name, one in CLASSICS.items() if one.pair[0]]
+    name = called.removeprefix("@")
+    if name not in compared:
+        raise TableError(
+            f"{called} has no list of items; the tables of the package that have one are "
+            f"{listed([f'@{each}' for each in compared])}."
+        )
+    table = read(embedded_path(name))
+    cells = [cell for title in CLASSICS[name].pair for cell in words(column(table, title))]
+    return [cell for cell in dict.fromkeys(cells) if cell is not None]
 
 
 def _lines(path: Path) -> list[str]:

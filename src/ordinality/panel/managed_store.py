@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from .served_store import ServedStore, hashed
+from .set_questions import compared_in, stored_kind, weight_in
 from .store import (
     answer,
     event,
@@ -27,7 +28,14 @@ from .store import (
 )
 from .study_settings import StudySettings
 
-__all__ = ["GivenRow", "ImportedAnswer", "ManagedStore", "MediaFile", "NewItem"]
+__all__ = [
+    "GivenRow",
+    "ImportedAnswer",
+    "ManagedStore",
+    "MediaFile",
+    "NewItem",
+    "compared_rows",
+]
 
 SILENT = timedelta(seconds=15)  # after which the model process counts as gone
 PART = 200  # answers of an import that are written at once
@@ -61,10 +69,12 @@ class ImportedAnswer(NamedTuple):
     key: str  # the same again is the same answer
     judge_id: int
     left: int
-    right: int
-    value: int
+    right: int | None  # None of a rating
+    value: int | None
     seconds: float | None
     purpose: str
+    kind: str = "pair"  # of question
+    detail: Mapping[str, Any] | None = None  # of an answer about a set, or a rating
 
 
 class GivenRow(NamedTuple):
@@ -80,6 +90,28 @@ class GivenRow(NamedTuple):
     purpose: str | None
     proba: Sequence[float] | None
     seconds: float | None
+    detail: Mapping[str, Any] | None = None  # of an answer about a set, or a rating
+    weight: float = 1.0  # of a pair of a set
+
+    @property
+    def items(self) -> Sequence[int | None]:
+        """Ids of the items that the answer is about."""
+        return (self.detail or {}).get("items") or (self.left, self.right)
+
+    def compared(self) -> list[GivenRow]:
+        """The pairs that the answer compares, of a set with their weight; a rating has none."""
+        if self.kind == "pair":
+            return [self]
+        weight = weight_in(self)
+        return [
+            self._replace(kind="pair", left=a, right=b, value=float(said), weight=weight)
+            for a, b, said in compared_in(self)
+        ]
+
+
+def compared_rows(given: Iterable[GivenRow]) -> list[GivenRow]:
+    """The pairs that answers compare, in order."""
+    return [pair for row in given for pair in row.compared()]
 
 
 class ManagedStore(ServedStore):
@@ -143,6 +175,7 @@ class ManagedStore(ServedStore):
             values: dict[str, Any] = {
                 "settings_json": {**row.settings_json, **settings.as_dict()},
                 "question": question or row.question,
+                "kind": settings.kind,
             }
             if consent != (row.consent_text or ""):
                 version = (row.consent_version or 0) + 1 if consent else None
@@ -271,16 +304,19 @@ class ManagedStore(ServedStore):
             asked = db.execute(
                 sa.insert(shown).returning(shown.c.id, sort_by_parameter_order=True),
                 [
-                    {**row, "purpose": each.purpose, "extra_json": {}, "shown_at": now,
-                     "expires_at": now, "answered_at": now}
+                    {**row, "purpose": each.purpose, "shown_at": now, "expires_at": now,
+                     "answered_at": now, "extra_json": {} if each.detail is None else
+                     {"kind": each.kind, "items": each.detail["items"]}}
                     for row, each in zip(rows, fresh, strict=True)
                 ],
             ).scalars()  # fmt: skip
             db.execute(
                 sa.insert(answer),
                 [
-                    {**row, "shown_id": number, "kind": "pair", "value": float(each.value),
-                     "seconds": each.seconds, "client_key": each.key, "received_at": now}
+                    {**row, "shown_id": number, "kind": stored_kind(each.kind),
+                     "value": None if each.value is None else float(each.value),
+                     "detail_json": each.detail, "seconds": each.seconds,
+                     "client_key": each.key, "received_at": now}
                     for row, number, each in zip(rows, asked, fresh, strict=True)
                 ],
             )  # fmt: skip
@@ -296,7 +332,7 @@ class ManagedStore(ServedStore):
             sa.select(
                 answer.c.id, answer.c.kind, answer.c.undoes_id, answer.c.left_id,
                 answer.c.right_id, answer.c.value, answer.c.judge_id, shown.c.purpose,
-                shown.c.extra_json, answer.c.seconds,
+                shown.c.extra_json, answer.c.seconds, answer.c.detail_json,
             )
             .join_from(answer, shown, answer.c.shown_id == shown.c.id, isouter=True)
             .where(answer.c.study_id == study_id, answer.c.id > number - OVERLAP)
@@ -304,7 +340,7 @@ class ManagedStore(ServedStore):
         )  # fmt: skip
         with self._reading() as db:
             return [
-                GivenRow(*row[:8], (row[8] or {}).get("proba"), row[9])
+                GivenRow(*row[:8], (row[8] or {}).get("proba"), *row[9:])
                 for row in db.execute(rows)
             ]
 
@@ -323,11 +359,11 @@ class ManagedStore(ServedStore):
             return {row[0]: row[1] for row in db.execute(rows.group_by(queue.c.purpose))}
 
     def reserved(self, study_id: int) -> list[tuple[int, int]]:
-        """Pairs that judges are being asked about."""
+        """Pairs that judges are being asked about; of a set, two of its items."""
         rows = sa.select(reservation.c.low_id, reservation.c.high_id)
         with self._reading() as db:
             found = db.execute(rows.where(reservation.c.study_id == study_id))
-            return [(low, high) for low, high in found]
+            return [(low, high) for low, high in found if low != high]
 
     def replace_queue(
         self,

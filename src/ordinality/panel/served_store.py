@@ -1,12 +1,8 @@
 """The store as a server uses it: judges by their links, open questions, and the queue.
 
 Everything that a judge does is one transaction: it appends the answer and shows the next
-question, or neither. Nothing here grows with the number of answers of the study, and nothing
-computes: the questions in the queue were valued by another process. If that is dead, random
-pairs take their place.
-
-Two judges are never asked about one pair at a time: a reservation has the pair as its key, so
-that the database refuses the second, also where several servers share it.
+question, or neither. Nothing here grows with the number of answers of the study. Which question
+comes next is the matter of `next_question`.
 """
 
 from __future__ import annotations
@@ -19,14 +15,26 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
+from .next_question import (
+    Asked,
+    JudgeRecord,
+    NextQuestion,
+    Past,
+    ServedItem,
+    ServedStudy,
+    insert_into,
+    pair_of,
+    share_of,
+)
+from .set_questions import OddAnswerError, item_key, read_answer, stored_kind
 from .store import (
+    NOT_PAIRED,
     AnswerStore,
     access,
     answer,
@@ -57,67 +65,9 @@ __all__ = [
     "share_of",
 ]
 
-REPEATS = 0.03  # share of questions
-EARLY, EARLY_CHECKS = 20, 0.5  # of several judges: the first questions of each, half random
-APART = 20  # questions between a pair and its repeat
-PASSED_OVER = 50  # questions for which a skipped pair is not asked again
-REST = 3  # questions for which an item is not asked about again
-RESERVED = timedelta(minutes=10)
-LOOKED = 300  # questions of the queue that are looked at
-DRAWN = 200  # random pairs that are looked at where the queue has nothing
 FRESH = 1.0  # seconds for which what was read of a study is used again
 
-Pair = tuple[int, int]  # ids of items, the smaller first
-
-
 # ---------------------------------------------------------------- values
-
-
-@dataclass(frozen=True)
-class ServedItem:
-    """An item with what is shown of it."""
-
-    id: int
-    key: str
-    title: str
-    text: str | None
-    media_id: int | None
-    group: str | None
-    not_for: frozenset[str]
-    features: Mapping[str, float]
-    retired: bool
-
-
-@dataclass(frozen=True)
-class ServedStudy:
-    """A study with its items, as it was a moment ago."""
-
-    id: int
-    slug: str
-    question: str
-    kind: str
-    settings: StudySettings
-    consent_text: str | None
-    consent_version: int | None
-    closed: bool
-    judges: int  # how many there are
-    items: Mapping[int, ServedItem]
-    active: tuple[int, ...]  # ids of items that are not retired
-    times_asked: Counter[int] = field(default_factory=Counter, compare=False)
-
-
-@dataclass(frozen=True)
-class JudgeRecord:
-    """A judge of a study."""
-
-    id: int
-    study_id: int
-    name: str
-    kind: str
-    quota: int | None
-    consent_version: int | None
-    left_out: bool
-    withdrawn: bool
 
 
 @dataclass(frozen=True)
@@ -129,6 +79,7 @@ class Act:
     value: int = 0
     seconds: float | None = None
     detail: Mapping[str, Any] | None = None
+    question: str = ""  # the kind that an answer is meant for; empty: whatever was asked
 
 
 class BatchAnswer(NamedTuple):
@@ -139,15 +90,9 @@ class BatchAnswer(NamedTuple):
     right: int
     value: int
     seconds: float | None
-
-
-class Asked(NamedTuple):
-    """A question that a judge sees."""
-
-    id: int
-    left: int
-    right: int
-    purpose: str
+    kind: str = "pair"  # of question
+    items: tuple[int, ...] = ()  # of a set, or the one that is rated
+    detail: Mapping[str, Any] | None = None  # as for `set_questions.read_answer`
 
 
 class Turn(NamedTuple):
@@ -161,34 +106,12 @@ class Turn(NamedTuple):
     undoes: int  # number of the last answer or skip, which an undo takes back; 0 if none
 
 
-class _Past(NamedTuple):
-    """A question that a judge has answered or skipped."""
-
-    answer_id: int
-    shown_id: int
-    kind: str
-    pair: Pair
-    sides: tuple[int, int]
-    purpose: str
-
-
 # ---------------------------------------------------------------- chance
 
 
 def hashed(token: str) -> str:
     """What is stored of a token, which has 128 bits and needs no salt."""
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-def share_of(*words: object) -> float:
-    """A number from 0 to 1 that nobody can predict who does not know the words."""
-    digest = hashlib.sha256("/".join(map(str, words)).encode()).digest()
-    return int.from_bytes(digest[:7]) / 2**56
-
-
-def pair_of(one: int, other: int) -> Pair:
-    """A pair whichever way round."""
-    return (one, other) if one < other else (other, one)
 
 
 # ---------------------------------------------------------------- the store
@@ -239,7 +162,7 @@ class ServedStore(AnswerStore):
         row = db.execute(sa.select(study).where(study.c.id == study_id)).one()
         judges = sa.select(sa.func.count()).where(judge.c.study_id == study_id)
         head: dict[str, Any] = {
-            "id": row.id, "slug": row.slug, "question": row.question, "kind": row.kind,
+            "id": row.id, "slug": row.slug, "question": row.question,
             "settings": StudySettings.of(row.settings_json), "consent_text": row.consent_text,
             "consent_version": row.consent_version, "closed": row.closed_at is not None,
             "judges": db.execute(judges).scalar() or 0,
@@ -363,10 +286,11 @@ class ServedStore(AnswerStore):
                 reason = "settled"
             asked = None
             if not reason:
+                choice = NextQuestion(
+                    db, task, of, past, lambda: self.moments(task.id), self._random
+                )
                 asked = (
-                    (again and self._show(db, task, of, again, "", None))
-                    or _open_question(db, of)
-                    or self._new_question(db, task, of, past)
+                    (again and choice.again(again)) or _open_question(db, of) or choice.found()
                 )
                 reason = "" if asked else "empty"
             last = past[-1].answer_id if past else 0
@@ -395,25 +319,34 @@ class ServedStore(AnswerStore):
     def _append_given(
         self, db: sa.Connection, task: ServedStudy, of: JudgeRecord, each: BatchAnswer, key: str
     ) -> None:
-        now, pair = moment(), pair_of(each.left, each.right)
+        now, pair = moment(), each.kind == "pair"
+        items = (each.left, each.right) if pair else each.items
+        right = None if each.kind == "rating" else each.right
         asked = _open_question(db, of)
-        if asked is not None and (asked.left, asked.right) == (each.left, each.right):
-            number = asked.id
+        if asked is not None and asked.kind == each.kind and _same(asked.items, items, pair):
+            number, items = asked.id, asked.items
+            sides: tuple[int, int | None] = asked.left, right and asked.right
         else:
+            sides = each.left, right
             new = sa.insert(shown).values(
-                study_id=task.id, judge_id=of.id, left_id=each.left, right_id=each.right,
-                purpose="start", extra_json={}, shown_at=now, expires_at=now,
+                study_id=task.id, judge_id=of.id, left_id=each.left, right_id=right,
+                purpose="start", shown_at=now, expires_at=now,
+                extra_json={} if pair else {"kind": each.kind, "items": list(items)},
             )  # fmt: skip
             primary = db.execute(new).inserted_primary_key
             assert primary is not None
             number = primary[0]
+        value: int | None = each.value
+        detail: Mapping[str, Any] | None = None
+        if not pair:
+            value, detail = read_answer(each.kind, items, sides, each.value, each.detail)
         _append(
-            db, key, task.kind, study_id=task.id, judge_id=of.id, shown_id=number,
-            left_id=each.left, right_id=each.right, value=float(each.value),
-            seconds=each.seconds,
+            db, key, stored_kind(each.kind), study_id=task.id, judge_id=of.id,
+            shown_id=number, left_id=sides[0], right_id=sides[1], detail_json=detail,
+            value=None if value is None else float(value), seconds=each.seconds,
         )  # fmt: skip
         db.execute(sa.update(shown).where(shown.c.id == number).values(answered_at=now))
-        _release(db, task.id, of.id, pair)
+        _release(db, task.id, of.id, items)
 
     def _record(
         self,
@@ -421,7 +354,7 @@ class ServedStore(AnswerStore):
         task: ServedStudy,
         of: JudgeRecord,
         act: Act,
-        past: list[_Past],
+        past: list[Past],
     ) -> tuple[str, Any]:
         """What became of an act, and the question that an undo brings back.
 
@@ -434,29 +367,37 @@ class ServedStore(AnswerStore):
         ).one_or_none()
         if row is None:
             return "unknown", None
-        pair = pair_of(row.left_id, row.right_id)
+        asked = Asked.of(row)
         common = {"study_id": task.id, "judge_id": of.id, "shown_id": row.id,
                   "left_id": row.left_id, "right_id": row.right_id,
                   "detail_json": act.detail, "seconds": act.seconds}  # fmt: skip
         if act.kind == "report":
             about = (act.detail or {}).get("item")
-            about = about if about in (row.left_id, row.right_id) else row.left_id
+            about = about if about in asked.items else row.left_id
             common["detail_json"] = {**(act.detail or {}), "item": about}
             added = _append(db, f"report/{row.id}/{about}", "report", **common)
             return ("reported" if added else "already"), None
-        if any(p.shown_id == row.id or (p.pair == pair and p.kind != "skip" and
-               row.purpose != "repeat") for p in past):  # fmt: skip
+        if any(p.shown_id == row.id or (set(p.items) == set(asked.items) and p.kind != "skip"
+               and row.purpose != "repeat") for p in past):  # fmt: skip
             return "already", None
         skip = act.kind == "skip"
-        value = None if skip else float(act.value)
-        kind = "skip" if skip else task.kind
-        number = _append(db, f"shown/{row.id}", kind, value=value, **common)
+        if not skip and act.question not in ("", asked.kind):
+            raise OddAnswerError("That was an answer to another kind of question.")
+        value: int | None = None if skip else act.value
+        if not skip and asked.kind != "pair":
+            sides = row.left_id, row.right_id
+            value, said = read_answer(asked.kind, asked.items, sides, act.value, act.detail)
+            common["detail_json"] = said
+        kind = "skip" if skip else stored_kind(asked.kind)
+        number = _append(
+            db, f"shown/{row.id}", kind, value=None if value is None else float(value),
+            **common,
+        )  # fmt: skip
         if number is None:
             return "already", None
-        sides = (row.left_id, row.right_id)
-        past.append(_Past(number, row.id, kind, pair, sides, row.purpose))
+        past.append(_past_of(number, kind, asked))
         db.execute(sa.update(shown).where(shown.c.id == row.id).values(answered_at=moment()))
-        _release(db, task.id, of.id, pair)
+        _release(db, task.id, of.id, asked.items)
         return ("skipped" if skip else "saved"), None
 
     def _undone(
@@ -465,7 +406,7 @@ class ServedStore(AnswerStore):
         task: ServedStudy,
         of: JudgeRecord,
         act: Act,
-        past: list[_Past],
+        past: list[Past],
     ) -> tuple[str, Any]:
         """Take the last answer or skip back; a retry of the same undo does nothing."""
         if not past:
@@ -485,102 +426,8 @@ class ServedStore(AnswerStore):
         db.execute(still.values(expires_at=now))
         db.execute(sa.delete(reservation).where(reservation.c.judge_id == of.id))
         row = db.execute(sa.select(shown).where(shown.c.id == last.shown_id)).one()
-        gone = any(task.items[i].retired for i in last.pair)
+        gone = any(task.items[i].retired for i in last.items)
         return "undone", None if gone else row
-
-    def _new_question(
-        self, db: sa.Connection, task: ServedStudy, of: JudgeRecord, past: Sequence[_Past]
-    ) -> Asked | None:
-        """The next question for a judge, reserved and shown."""
-        barred = _Barred.of(db, task, of, past)
-        chance = share_of(task.slug, task.settings.seed, of.id, len(past))
-        early = task.judges > 1 and len(past) < EARLY
-        checks = max(EARLY_CHECKS, task.settings.checks) if early else task.settings.checks
-        found = self._from_queue(db, task, of, barred, "start")
-        if found is None and checks <= chance < checks + REPEATS:
-            found = self._repeat(db, task, of, past, barred)
-        if found is None:
-            purpose = "check" if chance < checks else "chosen"
-            found = self._from_queue(db, task, of, barred, purpose)
-        return found or self._drawn(db, task, of, barred)
-
-    def _from_queue(
-        self,
-        db: sa.Connection,
-        task: ServedStudy,
-        of: JudgeRecord,
-        barred: _Barred,
-        purpose: str,
-    ) -> Asked | None:
-        """The first question of the queue that may be asked; items rest if there is one."""
-        rows = db.execute(
-            sa.select(queue)
-            .where(queue.c.study_id == task.id, queue.c.purpose == purpose)
-            .order_by(queue.c.id)
-            .limit(LOOKED)
-        ).all()
-        for rest in (True, False):
-            for row in rows:
-                if barred.allows(row.left_id, row.right_id, rest):
-                    asked = self._show(db, task, of, row, purpose, row.proba_json)
-                    if asked is not None:
-                        db.execute(sa.delete(queue).where(queue.c.id == row.id))
-                        return asked
-        return None
-
-    def _repeat(
-        self,
-        db: sa.Connection,
-        task: ServedStudy,
-        of: JudgeRecord,
-        past: Sequence[_Past],
-        barred: _Barred,
-    ) -> Asked | None:
-        """A pair that the judge has answered once, long ago, sides swapped."""
-        again = {each.pair for each in past if each.purpose == "repeat"}
-        old = [
-            each
-            for each in past[: max(0, len(past) - APART)]
-            if each.kind != "skip" and each.pair not in again | barred.reserved
-            and set(each.pair) <= set(task.active)
-        ]  # fmt: skip
-        if not old:
-            return None
-        right, left = self._random.choice(old).sides
-        return self._insert_shown(db, task, of, (left, right), "repeat", None)
-
-    def _drawn(
-        self, db: sa.Connection, task: ServedStudy, of: JudgeRecord, barred: _Barred
-    ) -> Asked | None:
-        """The most telling of some random pairs, or the one asked about least."""
-        for pair in self._random_pairs(task, barred):
-            sides = pair if self._random.random() < 0.5 else pair[::-1]
-            asked = self._insert_shown(db, task, of, sides, "start", None)
-            if asked is not None:
-                return asked
-        return None
-
-    def _random_pairs(self, task: ServedStudy, barred: _Barred) -> list[Pair]:
-        """Random pairs that may be asked, best first; all there are, if they are few."""
-        active, known = task.active, self.moments(task.id)
-        if len(active) ** 2 <= 4 * DRAWN:
-            some = [(a, b) for k, a in enumerate(active) for b in active[k + 1 :]]
-            self._random.shuffle(some)
-        else:
-            some = [pair_of(*self._random.sample(active, 2)) for _ in range(DRAWN)]
-
-        def value(pair: Pair) -> float:
-            (a, s), (b, t) = (known.get(each, (0.0, 1.0)) for each in pair)
-            asked = task.times_asked[pair[0]] + task.times_asked[pair[1]]
-            # How open a question is: the variance of the difference over its square.
-            return (s * s + t * t) / (1.0 + s * s + t * t + (a - b) ** 2) / (1.0 + asked)
-
-        allowed = [pair for pair in some if barred.allows(*pair, True)]
-        allowed = allowed or [pair for pair in some if barred.allows(*pair, False)]
-        if not allowed and len(some) == DRAWN:  # a judge who is near the end of all pairs
-            every = [(a, b) for k, a in enumerate(active) for b in active[k + 1 :]]
-            allowed = [pair for pair in every if barred.allows(*pair, False)]
-        return sorted(allowed, key=value, reverse=True)
 
     def moments(self, study_id: int) -> Mapping[int, tuple[float, float]]:
         """Mean and standard deviation of utilities by item, from the newest snapshot."""
@@ -610,53 +457,6 @@ class ServedStore(AnswerStore):
         self.summary(study_id)
         return self._summaries[study_id][1]
 
-    def _show(
-        self,
-        db: sa.Connection,
-        task: ServedStudy,
-        of: JudgeRecord,
-        row: Any,
-        purpose: str,
-        proba: Any,
-    ) -> Asked | None:
-        """Show a question of the queue, sides as they fall; or one undone, as it was."""
-        sides, extra = (row.left_id, row.right_id), {"proba": proba}
-        if not purpose:
-            return self._insert_shown(db, task, of, sides, row.purpose, row.extra_json)
-        if self._random.random() < 0.5:
-            sides = sides[::-1]
-            extra = {"proba": proba and proba[::-1]}
-        return self._insert_shown(db, task, of, sides, purpose, extra if proba else None)
-
-    def _insert_shown(
-        self,
-        db: sa.Connection,
-        task: ServedStudy,
-        of: JudgeRecord,
-        sides: tuple[int, int],
-        purpose: str,
-        extra: Any,
-    ) -> Asked | None:
-        """Reserve a pair and show it; None if another judge has it."""
-        until = moment(RESERVED)
-        low, high = pair_of(*sides)
-        reserved = _insert(db, reservation).values(
-            study_id=task.id, low_id=low, high_id=high, judge_id=of.id, expires_at=until
-        )
-        reserved = reserved.on_conflict_do_nothing().returning(reservation.c.judge_id)
-        if db.execute(reserved).first() is None:
-            return None
-        new = db.execute(
-            sa.insert(shown).values(
-                study_id=task.id, judge_id=of.id, left_id=sides[0], right_id=sides[1],
-                purpose=purpose, extra_json=extra or {}, shown_at=moment(), expires_at=until,
-            )
-        )  # fmt: skip
-        task.times_asked.update(sides)
-        key = new.inserted_primary_key
-        assert key is not None
-        return Asked(int(key[0]), *sides, purpose)
-
     def end_reservations(self) -> None:
         """Let pairs go that were reserved ten minutes ago."""
         with self._writing() as db:
@@ -679,7 +479,7 @@ class ServedStore(AnswerStore):
             free = (lease.c.holder == holder) | (lease.c.seen_at < moment(-silent))
             if other is not None and _has_ended(known):
                 free = free | (lease.c.holder == other.holder)
-            upsert = _insert(db, lease).values(name=name, **row)
+            upsert = insert_into(db, lease).values(name=name, **row)
             upsert = upsert.on_conflict_do_update(index_elements=["name"], set_=row, where=free)
             taken = db.execute(upsert.returning(lease.c.name)).first()
             return known if taken is None else None
@@ -715,7 +515,7 @@ def _item_of(row: Any) -> ServedItem:
 def _judge_of(row: Any) -> JudgeRecord:
     return JudgeRecord(
         row.id, row.study_id, row.name or "", row.kind, row.quota, row.consent_version,
-        row.left_out_at is not None, row.withdrawn_at is not None,
+        row.left_out_at is not None, row.withdrawn_at is not None, row.consent_at,
     )  # fmt: skip
 
 
@@ -727,29 +527,40 @@ def _asked(db: sa.Connection, study_id: int) -> Counter[int]:
         for which, count in db.execute(rows.group_by(side)):
             if which is not None:
                 found[which] += count
+    sets = sa.select(answer.c.detail_json, answer.c.left_id, answer.c.right_id).where(
+        answer.c.study_id == study_id, answer.c.kind.in_(NOT_PAIRED)
+    )
+    for detail, *sides in db.execute(sets):
+        found.update(i for i in (detail or {}).get("items", ()) if i not in sides)
     return found
 
 
-def _past(db: sa.Connection, judge_id: int) -> list[_Past]:
+def _past(db: sa.Connection, judge_id: int) -> list[Past]:
     """What a judge has answered and skipped and not taken back, in order."""
     rows = db.execute(
         sa.select(
-            answer.c.id, answer.c.kind, answer.c.undoes_id, shown.c.id, shown.c.left_id,
-            shown.c.right_id, shown.c.purpose,
+            answer.c.id.label("number"), answer.c.kind, answer.c.undoes_id, shown.c.id,
+            shown.c.left_id, shown.c.right_id, shown.c.purpose, shown.c.extra_json,
         )
         .join_from(answer, shown, answer.c.shown_id == shown.c.id, isouter=True)
         .where(answer.c.judge_id == judge_id, answer.c.kind != "report")
         .order_by(answer.c.id)
     ).all()  # fmt: skip
     gone: set[int] = set()
-    for number, kind, undoes, *_ in reversed(rows):
-        if kind == "undo" and number not in gone:
-            gone.add(undoes)
+    for row in reversed(rows):
+        if row.kind == "undo" and row.number not in gone:
+            gone.add(row.undoes_id)
     return [
-        _Past(number, asked, kind, pair_of(left, right), (left, right), purpose)
-        for number, kind, _, asked, left, right, purpose in rows
-        if kind != "undo" and number not in gone and left is not None
+        _past_of(row.number, row.kind, Asked.of(row))
+        for row in rows
+        if row.kind != "undo" and row.number not in gone and row.left_id is not None
     ]
+
+
+def _past_of(number: int, kind: str, asked: Asked) -> Past:
+    """What became of a question."""
+    sides = asked.left, asked.right
+    return Past(number, asked.id, kind, pair_of(*sides), sides, asked.purpose, asked)
 
 
 def _open_question(db: sa.Connection, of: JudgeRecord) -> Asked | None:
@@ -763,7 +574,7 @@ def _open_question(db: sa.Connection, of: JudgeRecord) -> Asked | None:
         .order_by(shown.c.id.desc())
         .limit(1)
     ).one_or_none()  # fmt: skip
-    return None if row is None else Asked(row.id, row.left_id, row.right_id, row.purpose)
+    return None if row is None else Asked.of(row)
 
 
 def _has_ended(known: Mapping[str, Any]) -> bool:
@@ -779,25 +590,26 @@ def _has_ended(known: Mapping[str, Any]) -> bool:
     return False
 
 
-def _insert(db: sa.Connection, table: sa.Table) -> Any:
-    """An insert that may say what happens where there is a row with its key."""
-    return (postgresql if db.dialect.name == "postgresql" else sqlite).insert(table)
-
-
 def _append(db: sa.Connection, key: str, kind: str, **row: Any) -> int | None:
     """Append a row of answers, and return its number; None if there is one with its key."""
-    new = _insert(db, answer).values(client_key=key, kind=kind, received_at=moment(), **row)
+    new = insert_into(db, answer).values(client_key=key, kind=kind, received_at=moment(), **row)
     new = new.on_conflict_do_nothing().returning(answer.c.id)
     return db.execute(new).scalar()
 
 
-def _release(db: sa.Connection, study_id: int, judge_id: int, pair: Pair) -> None:
+def _release(db: sa.Connection, study_id: int, judge_id: int, items: Sequence[int]) -> None:
+    low, high = item_key(items)
     db.execute(
         sa.delete(reservation).where(
-            reservation.c.study_id == study_id, reservation.c.low_id == pair[0],
-            reservation.c.high_id == pair[1], reservation.c.judge_id == judge_id,
+            reservation.c.study_id == study_id, reservation.c.low_id == low,
+            reservation.c.high_id == high, reservation.c.judge_id == judge_id,
         )
     )  # fmt: skip
+
+
+def _same(some: Sequence[int], others: Sequence[int], in_order: bool) -> bool:
+    """Whether two questions have the same items, of a pair on the same sides."""
+    return tuple(some) == tuple(others) if in_order else set(some) == set(others)
 
 
 def _reason(task: ServedStudy, of: JudgeRecord, answers: int) -> str:
@@ -808,40 +620,3 @@ def _reason(task: ServedStudy, of: JudgeRecord, answers: int) -> str:
     if task.closed:
         return "closed"
     return "quota" if quota is not None and answers >= quota else ""
-
-
-class _Barred(NamedTuple):
-    """What a judge must not be asked now."""
-
-    asked: set[Pair]  # by this judge answered, or skipped a short time ago
-    reserved: set[Pair]  # by other judges
-    resting: set[int]  # items that were asked about a short time ago
-    judge: str
-    items: Mapping[int, ServedItem]
-
-    @classmethod
-    def of(
-        cls, db: sa.Connection, task: ServedStudy, of: JudgeRecord, past: Sequence[_Past]
-    ) -> _Barred:
-        rows = sa.select(reservation.c.low_id, reservation.c.high_id)
-        reserved = db.execute(rows.where(reservation.c.study_id == task.id))
-        first = len(past) - PASSED_OVER
-        return cls(
-            {p.pair for k, p in enumerate(past) if p.kind != "skip" or k >= first},
-            {(low, high) for low, high in reserved},
-            {i for each in past[-REST:] for i in each.pair},
-            of.name,
-            task.items,
-        )
-
-    def allows(self, left: int, right: int, rest: bool) -> bool:
-        """Whether a pair may be asked; with ``rest``, also whether its items have rested."""
-        pair = pair_of(left, right)
-        if pair in self.asked or pair in self.reserved:
-            return False
-        one, other = self.items[left], self.items[right]
-        if one.group != other.group or one.retired or other.retired:
-            return False
-        if self.judge in one.not_for or self.judge in other.not_for:
-            return False
-        return not (rest and (left in self.resting or right in self.resting))

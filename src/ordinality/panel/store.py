@@ -16,7 +16,7 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Self
@@ -33,6 +33,8 @@ __all__ = ["Answer", "AnswerStore", "Item", "StoreError", "StudyRecord", "moment
 
 VERSION = 2
 
+PAIRED = ("pair", "skip")  # kinds of answers
+NOT_PAIRED = ("best_worst", "rating", "order")
 PATIENCE = 5.0  # seconds to wait for another program that is writing
 
 
@@ -260,13 +262,20 @@ class Answer:
 
     id: int
     judge: str
-    kind: str  # "pair" or "skip"
-    left: int  # ids of items
+    kind: str  # "pair" or "skip"; of all kinds also "best_worst", "order" and "rating"
+    left: int  # ids of items; both are the same for one that was rated
     right: int
-    value: int  # above zero: left is better; 0 for a tie and for a skip
+    value: int  # above zero: left is better; 0 for a tie and for a skip; a rating
     purpose: str
     extra: Mapping[str, Any]  # what was stored with the question when it was shown
     seconds: float | None
+    at: str = ""  # when it came
+    detail: Mapping[str, Any] = field(default_factory=dict)  # of an answer about a set
+
+    @property
+    def items(self) -> tuple[int, ...]:
+        """Ids of the items that were shown, in that order."""
+        return tuple(self.extra.get("items", (self.left, self.right)))
 
 
 # ---------------------------------------------------------------- the store
@@ -330,7 +339,7 @@ class AnswerStore:
         with self._writing() as db:
             made = db.execute(
                 sa.insert(study).values(
-                    slug=slug, question=question, kind="pair",
+                    slug=slug, question=question, kind=(settings or {}).get("kind", "pair"),
                     settings_json=dict(settings or {}), created_at=moment(),
                 )
             )  # fmt: skip
@@ -404,8 +413,12 @@ class AnswerStore:
             undoes_id=row.id,
         )  # fmt: skip
 
-    def answers(self, study_id: int) -> list[Answer]:
-        """What was answered and skipped and not taken back, in the order in which it came."""
+    def answers(self, study_id: int, every_kind: bool = False) -> list[Answer]:
+        """What was answered and skipped and not taken back, in the order in which it came.
+
+        These are pairs and skips; of ``every_kind`` also answers about sets, and ratings.
+        """
+        kinds = (*PAIRED, *NOT_PAIRED) if every_kind else PAIRED
         with self._reading() as db:
             undos = sa.select(answer.c.id, answer.c.undoes_id).where(
                 answer.c.study_id == study_id, answer.c.kind == "undo"
@@ -418,16 +431,17 @@ class AnswerStore:
                 )
                 .join(shown, answer.c.shown_id == shown.c.id)
                 .join(judge, answer.c.judge_id == judge.c.id)
-                .where(answer.c.study_id == study_id, answer.c.kind.in_(("pair", "skip")))
+                .where(answer.c.study_id == study_id, answer.c.kind.in_(kinds))
                 .order_by(answer.c.id)
             ).all()  # fmt: skip
         return [
             Answer(
-                row.id, row.name, row.kind, row.l, row.r, int(row.value or 0), row.purpose,
-                row.extra_json or {}, row.seconds,
+                row.id, row.name, row.kind, row.l, row.l if row.r is None else row.r,
+                int(row.value or 0), row.purpose, row.extra_json or {}, row.seconds,
+                row.received_at, detail=row.detail_json or {},
             )
             for row in rows
-            if row.id not in taken_back
+            if row.id not in taken_back and (every_kind or row.r is not None)
         ]  # fmt: skip
 
     # Writing

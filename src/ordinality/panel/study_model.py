@@ -4,11 +4,13 @@ Three posteriors follow one another. A fit learns the parameters too, at every d
 answers. An update computes the posterior anew at the same parameters. Between them each answer
 is folded into the snapshot of the last of the two by a step of rank one. Fits and updates run
 in a thread; what came meanwhile is then folded into their snapshot.
+
+Answers about sets are learnt as pairs with weights, which a step of rank one does not know, and
+ratings are no pairs. Both are learnt by the next update, which does not wait for long.
 """
 
 from __future__ import annotations
 
-import io
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -26,27 +28,29 @@ from ..elicitation import (
     Trust,
     expected_rank_changes,
     next_pair,
-    rank_intervals,
-    top_k_members,
     top_k_probability,
 )
 from ..elicitation.gains import believed
-from ..estimators.fold_in import AnswerSites
+from ..elicitation.stopping import intervals_and_members
 from ..estimators.preference_gp import PreferenceGP
-from ..gp.likelihoods import Symmetric
 from ..metrics import scale_separation
 from .asking import Standing, probability_of_order
+from .feature_worths import feature_worths
+from .item_misfits import item_misfits
 from .judges import GivenAnswers, judge_summaries
-from .managed_store import GivenRow, ManagedStore
-from .served_store import ServedStudy, pair_of
+from .managed_store import GivenRow, ManagedStore, compared_rows
+from .served_store import ServedItem, ServedStudy, pair_of
+from .set_questions import LEVELS
+from .snapshot_bytes import packed, unpacked
 from .split_halves import split_half
-from .store import moment
+from .store import NOT_PAIRED, moment
 
-__all__ = ["StudyModel", "packed", "unpacked"]
+__all__ = ["StudyModel"]
 
-FIRST_FIT = 10  # answers
+FIRST_FIT, FIRST_PAIRS = 10, 20  # answers, or pairs that fewer of them compare
 MANY = 1000  # answers from which a fit is made after a tenth more of them
 UPDATE, QUIET = 50, 5.0  # new answers, or seconds with some, after which an update is made
+SOON = 0.5  # seconds after which one is made if some cannot be folded in
 LIGHT = 1e-11  # ratios of signal to noise with a smaller weight are left to the next fit
 FEWEST, EACH = 64, 4  # questions that wait: at least, and for each judge seen lately
 SEEN = timedelta(minutes=5)
@@ -61,6 +65,9 @@ DRAWS, LOOK = 4000, 5  # for the goal; answers between two looks at it
 KEY = "\n"  # a column of names that cannot be one of the features
 
 
+_Ratings = tuple[list[str], list[int]]  # names of items, and levels
+
+
 class _Learnt(NamedTuple):
     """What a fit or an update brings."""
 
@@ -71,6 +78,9 @@ class _Learnt(NamedTuple):
     seconds: float  # of the processor
     halves: dict[str, Any] | None = None  # as of the last fit
     beside: tuple[dict[str, int], ...] = ()  # as of the last fit: places of all answers
+    judged: tuple[dict[str, Any], ...] = ()  # what the answers of each judge are like
+    misfits: tuple[float | None, ...] = ()  # of the items, in the order of the model
+    worths: tuple[dict[str, Any], ...] = ()  # of the features
 
 
 @dataclass(frozen=True)
@@ -103,7 +113,6 @@ class StudyModel:
         self.job: Future[_Learnt] | None = None
         self.job_shape: _Shape | None = None
         self.refit, self.settled = False, False
-        self.judged: list[dict[str, Any]] = []  # as of the last fit or update
         self.changed = True  # since the queue was filled
         self.filled: dict[str, int] = {}  # by purpose, when it was
         self.job_ended = self.summed = 0.0
@@ -116,11 +125,13 @@ class StudyModel:
         """Do what there is to do; whether there was something."""
         self._read()
         worked = self._adopt() | self._fold()
+        # First what people look at: a job would take the processor from it.
+        worked |= self._summarise()
         self._start_job()
         if self.changed or self._few_waiting():
             self._fill()
             worked = True
-        return self._summarise() or worked
+        return worked
 
     # Answers
 
@@ -174,16 +185,32 @@ class StudyModel:
         return [each.id for each in sorted(items, key=lambda each: each.key)]
 
     def _given(self) -> tuple[GivenRow, ...]:
-        """Answers that count, in order."""
+        """Answers that count, of all kinds, in order."""
         return tuple(
             self.rows[number]
             for number in sorted(self.rows)
-            if self.rows[number].kind == "pair" and number not in self.undone
+            if self.rows[number].kind in ("pair", *NOT_PAIRED) and number not in self.undone
         )
 
     def _weight(self, row: GivenRow) -> float:
-        """Repeats, and judges who are left out, have none."""
-        return 0.0 if row.purpose == "repeat" or row.judge_id in self.now.out else 1.0
+        """Repeats, and judges who are left out, have none; pairs of a set less than one."""
+        none = row.purpose == "repeat" or row.judge_id in self.now.out
+        return 0.0 if none else row.weight
+
+    def _ratings(self, given: Sequence[GivenRow]) -> _Ratings | None:
+        """Ratings that count; None unless they differ: one level has no threshold."""
+        found = self._rated(given, np.array(LEVELS))
+        return None if found is None or len(set(found[1])) < 2 else found
+
+    def _rated(self, given: Sequence[GivenRow], levels: np.ndarray | None) -> _Ratings | None:
+        """Names of rated items, and their ratings, of some levels; None if there are none."""
+        known = [] if levels is None else levels.tolist()
+        rated = [
+            (self.task.items[row.left or 0].key, int(row.value or 0))
+            for row in given
+            if row.kind == "rating" and row.value in known and self._weight(row)
+        ]
+        return ([name for name, _ in rated], [level for _, level in rated]) if rated else None
 
     def _fold(self) -> bool:
         """Tell the belief what it does not know; take back what was undone."""
@@ -194,7 +221,10 @@ class StudyModel:
             self.refit = True
         if (self.told - known) & self.undone:  # start again from the last fit or update
             self.belief, self.told = self.base[0], set(known)
-        new = [row for row in self._given() if row.id not in self.told]
+        every = [row for row in self._given() if row.id not in self.told]
+        if self._new_level(every):
+            self.refit = True
+        new = [row for row in every if row.kind == "pair"]
         if not new or not self._can_tell():
             return False
         classes = set(self.belief.classes_.tolist())
@@ -212,6 +242,16 @@ class StudyModel:
         self.told.update(row.id for row in new)
         return bool(told)
 
+    def _new_level(self, new: Sequence[GivenRow]) -> bool:
+        """Whether there are ratings that the model has no thresholds for."""
+        if self.learnt is None or not any(row.kind == "rating" for row in new):
+            return False
+        ratings = self._ratings((*self.learnt.rows, *new))
+        levels = self.learnt.model.rating_levels_
+        return ratings is not None and not set(ratings[1]) <= set(
+            [] if levels is None else levels.tolist()
+        )
+
     def _can_tell(self) -> bool:
         """Whether answers can be folded in; of too many items only a model is at hand."""
         return isinstance(self.belief, Snapshot)
@@ -225,19 +265,21 @@ class StudyModel:
         given = self._given()
         known = 0 if self.learnt is None else len(self.learnt.rows)
         fresh, waited = len(given) - known, time.monotonic() - self.job_ended
+        quiet = SOON if any(row.kind != "pair" for row in given[known:]) else QUIET
         if waited < self.cost_of_job and not self.refit:
             return  # half of the time is for the questions
-        if self._fit_due(len(given)) or (self.refit and given):
+        if self._fit_due(given) or (self.refit and given):
             self.refit, self.job_shape = False, self.now
             self.job = self.pool.submit(self._fitted, given)
-        elif self.learnt is not None and (fresh >= UPDATE or (fresh > 0 and waited > QUIET)):
+        elif self.learnt is not None and (fresh >= UPDATE or (fresh > 0 and waited > quiet)):
             self.job_shape = self.now
             self.job = self.pool.submit(self._updated, self.learnt, given)
 
-    def _fit_due(self, count: int) -> bool:
+    def _fit_due(self, given: Sequence[GivenRow]) -> bool:
         if self.learnt is None:
-            return count >= FIRST_FIT
-        return count >= self._next_fit
+            count = len(given)
+            return count >= FIRST_FIT or len(compared_rows(given)) >= FIRST_PAIRS
+        return len(given) >= self._next_fit
 
     @property
     def _next_fit(self) -> int:
@@ -247,70 +289,92 @@ class StudyModel:
 
     def _fitted(self, given: Sequence[GivenRow]) -> _Learnt:
         """A fit to answers, the same as `rank_answers` makes of their export."""
-        began, value = time.thread_time(), [int(row.value or 0) for row in given]
-        judges = [self._name(row.judge_id) for row in given]
-        model = self._model(given, value, judges, [self._weight(row) for row in given])
+        began, pairs = time.thread_time(), compared_rows(given)
+        model = self._model(pairs, [self._weight(row) for row in pairs], self._ratings(given))
         belief = _lighter(believed(model))
         halves, spent = None, time.thread_time() - began
-        heard = {row.judge_id for row in given if self._weight(row)}
+        heard = {row.judge_id for row in pairs if self._weight(row)}
         if len(heard) >= CAMPS and spent < QUICK:
-            halves = self._halves(given, value, judges)
-        beside = self._beside(given, value, judges)
-        spent = time.thread_time() - began
-        return _Learnt("fit", model, belief, tuple(given), spent, halves, beside)
+            halves = self._halves(pairs)
+        beside = self._beside(given)
+        found = _Learnt("fit", model, belief, tuple(given), 0.0, halves, beside)
+        return self._looked_at(found, began)
 
     def _model(
         self,
-        given: Sequence[GivenRow],
-        value: list[int],
-        judges: list[str],
+        pairs: Sequence[GivenRow],
         weights: list[float],
+        ratings: _Ratings | None,
     ) -> PreferenceGP:
         """A model that is fitted to answers."""
+        value, judges = self._said(pairs)
         own = 1 < len(set(judges)) <= OWN_NOISE
         items, key = self._frame()
         return PreferenceGP(
-            items, key=key, ties=0 in value, grades=max(1, *map(abs, value))
+            items, key=key, ties=0 in value, grades=max([1, *map(abs, value)])
         ).fit(
-            self._named(given), value, judges=judges if own else None, sample_weight=weights
+            self._named(pairs), value, judges=judges if own else None, sample_weight=weights,
+            ratings=ratings,
         )  # fmt: skip
 
-    def _beside(
-        self, given: Sequence[GivenRow], value: list[int], judges: list[str]
-    ) -> tuple[dict[str, int], ...]:
+    def _said(self, pairs: Sequence[GivenRow]) -> tuple[list[int], list[str]]:
+        """Answers to pairs, and who gave them."""
+        judges = [self._name(row.judge_id) for row in pairs]
+        return [int(row.value or 0) for row in pairs], judges
+
+    def _beside(self, given: Sequence[GivenRow]) -> tuple[dict[str, int], ...]:
         """Places by the answers of all judges, by another fit; none if none is left out."""
-        if not any(row.judge_id in self.now.out for row in given):
+        out = self.now.out
+        if not any(row.judge_id in out for row in given):
             return ()
-        weights = [float(row.purpose != "repeat") for row in given]
-        mean = believed(self._model(given, value, judges, weights)).utility()[0]
+        pairs = compared_rows(given)
+        weights = [0.0 if row.purpose == "repeat" else row.weight for row in pairs]
+        rated = [row._replace(judge_id=0) for row in given]  # nobody, who is not left out
+        mean = believed(self._model(pairs, weights, self._ratings(rated))).utility()[0]
         order = np.argsort(-mean, kind="stable").tolist()
         return tuple({"id": self.now.keys[k], "rank": r} for r, k in enumerate(order, 1))
 
-    def _halves(
-        self, given: Sequence[GivenRow], value: list[int], judges: list[str]
-    ) -> dict[str, Any]:
+    def _halves(self, pairs: Sequence[GivenRow]) -> dict[str, Any]:
         """How far rankings by halves of the judges agree: camps are seen here alone."""
-        weights = [self._weight(row) for row in given]
-        found = split_half(self._named(given), value, judges, weights=weights)
+        weights = [self._weight(row) for row in pairs]
+        found = split_half(self._named(pairs), *self._said(pairs), weights=weights)
         return _finite({"mean": found.pearson, **asdict(found)})
 
     def _updated(self, learnt: _Learnt, given: Sequence[GivenRow]) -> _Learnt:
         """The posterior at the parameters of the last fit."""
         began, known = time.thread_time(), {row.id for row in learnt.rows}
+        new = [row for row in given if row.id not in known]
         classes = set(learnt.model.classes_.tolist())
-        new = [r for r in given if r.id not in known and int(r.value or 0) in classes]
+        pairs = [r for r in compared_rows(new) if int(r.value or 0) in classes]
+        value, judges = self._said(pairs)
         model = copy(learnt.model).update(
-            self._named(new), [int(row.value or 0) for row in new],
-            judges=None if learnt.model.judges_ is None
-            else [self._name(row.judge_id) for row in new],
-            sample_weight=[self._weight(row) for row in new],
+            self._named(pairs), value, sample_weight=[self._weight(row) for row in pairs],
+            judges=None if learnt.model.judges_ is None else judges,
+            ratings=self._rated(new, learnt.model.rating_levels_),
         )  # fmt: skip
         belief = _lighter(believed(model))
-        rows = (*learnt.rows, *new)
-        spent = time.thread_time() - began
-        return learnt._replace(
-            kind="update", model=model, belief=belief, rows=rows, seconds=spent
-        )
+        left_out = {row.id for row in new if row.kind == "pair"} - {row.id for row in pairs}
+        rows = (*learnt.rows, *(row for row in new if row.id not in left_out))
+        found = learnt._replace(kind="update", model=model, belief=belief, rows=rows)
+        return self._looked_at(found, began)
+
+    def _looked_at(self, found: _Learnt, began: float) -> _Learnt:
+        """With what judges and items are like, and what all of it cost."""
+        judged, misfits = self._judges(found)
+        found = found._replace(judged=judged, misfits=misfits, worths=self._worths(found))
+        return found._replace(seconds=time.thread_time() - began)
+
+    def _worths(self, found: _Learnt) -> tuple[dict[str, Any], ...]:
+        """What features are worth, while covariances of all items are at hand."""
+        items, names = self._features()
+        if (
+            not names
+            or not isinstance(found.belief, Snapshot)
+            or len(items) > len(found.belief)
+        ):
+            return ()  # an item came meanwhile: the next fit knows it
+        columns = np.array([[each.features.get(name, 0.0) for name in names] for each in items])
+        return tuple(each._asdict() for each in feature_worths(found.belief, columns, names))
 
     def _named(self, given: Sequence[GivenRow]) -> list[list[str]]:
         items = self.task.items
@@ -318,14 +382,18 @@ class StudyModel:
 
     def _frame(self) -> tuple[Any, str | None]:
         """Names of the items, or a data frame of names and features."""
-        items = [self.task.items[number] for number in self.now.keys]
-        names = sorted({name for each in items for name in each.features})
+        items, names = self._features()
         if not names:
             return np.array([each.key for each in items]), None
         columns: dict[str, list[Any]] = {KEY: [each.key for each in items]}
         for name in names:
             columns[name] = [each.features.get(name, 0.0) for each in items]
         return nw.from_dict(columns, backend="polars").to_native(), KEY
+
+    def _features(self) -> tuple[list[ServedItem], list[str]]:
+        """The items in the order of the model, and the names of their features."""
+        items = [self.task.items[number] for number in self.now.keys]
+        return items, sorted({name for each in items for name in each.features})
 
     def _adopt(self) -> bool:
         """Take what a job has brought."""
@@ -341,7 +409,6 @@ class StudyModel:
         if self.shape != self.now:  # an item came, or a judge went, while it was made
             self.refit = True
             return True
-        self.judged = self._judges(self.learnt)
         if self.learnt.kind == "fit":
             self._fitted_at = len(self.learnt.rows)
             self._fold()
@@ -360,6 +427,8 @@ class StudyModel:
         """Put the best questions into the queue, and random ones for checks."""
         self.changed = False
         if self.belief is None or self.shape != self.now or len(self.task.active) < 2:
+            return
+        if self.task.settings.kind == "rating":  # asked by what is known of each item
             return
         judges = max(1, self.store.active_judges(self.study_id, moment(-SEEN)))
         wanted = max(FEWEST, EACH * judges)
@@ -384,7 +453,10 @@ class StudyModel:
     def _asked_by_all(self, judges: int, place: dict[int, int]) -> set[tuple[int, int]]:
         """Pairs that as many judges have answered as there are: nobody may get them."""
         by: Counter[tuple[int, int]] = Counter()
-        said = {(pair_of(r.left or 0, r.right or 0), r.judge_id) for r in self._given()}
+        said = {
+            (pair_of(r.left or 0, r.right or 0), r.judge_id)
+            for r in compared_rows(self._given())
+        }
         by.update(pair for pair, _ in said)
         found = (pair for pair, count in by.items() if count >= judges)
         return {pair_of(place[a], place[b]) for a, b in found}
@@ -468,8 +540,10 @@ class StudyModel:
             "probability": standing.probability, "wrong": standing.wrong,
             "short": standing.short, "sentence": standing.sentence,
             "settled": standing.settled, "trust": self._trust_page(given, standing.trust),
-            "judges": self.judged, "halves": self.learnt and self.learnt.halves, "notes": [],
+            "judges": list(self.learnt.judged) if self.learnt else [], "notes": [],
+            "halves": self.learnt and self.learnt.halves,
             "beside": list(self.learnt.beside) if self.learnt else [],
+            "worths": list(self.learnt.worths) if self.learnt else [],
             "separation": _separation(*self.belief.utility()),
         }  # fmt: skip
 
@@ -478,16 +552,17 @@ class StudyModel:
         mean, sd = self.belief.utility()
         top = min(max(self.task.settings.top, 1), len(mean) - 1)
         if self._can_tell():
-            places = rank_intervals(self.belief, LEVEL, random_state=0)
-            best = top_k_members(self.belief, top, random_state=0)
+            places, best = intervals_and_members(self.belief, LEVEL, top, random_state=0)
         else:
             places, best = _separate_places(mean, sd, top)
-        asked = Counter(i for row in given for i in (row.left, row.right))
+        asked = Counter(i for row in given for i in row.items)
+        misfits = (self.learnt and self.learnt.misfits) or (None,) * len(mean)
         return [
             {
                 "id": self.now.keys[k], "rank": rank, "utility": float(mean[k]),
                 "sd": float(sd[k]), "first": int(places[k, 0]), "last": int(places[k, 1]),
                 "answers": asked[self.now.keys[k]], "p_best": float(best[k]),
+                "misfit": misfits[k],
             }
             for rank, k in enumerate(np.argsort(-mean, kind="stable").tolist(), 1)
         ]  # fmt: skip
@@ -513,18 +588,33 @@ class StudyModel:
         elif not reached:
             self.settled = False
         wrong = 2.0 * float(expected_rank_changes(self.belief, 0)) / (n * (n - 1))
+        tested = any(row.kind != "rating" for row in given)
         return Standing(
-            m, tuple(keys), float(probability), wrong, trust, self.settled and reached
+            m, tuple(keys), float(probability), wrong, trust, self.settled and reached, tested
         )
 
     def _trust(self, given: Sequence[GivenRow]) -> Trust:
-        """The two tests, from the probabilities that were stored with the questions."""
-        pairs = [pair_of(row.left or 0, row.right or 0) for row in given]
-        first = {pair: k for k, pair in reversed(list(enumerate(pairs)))}
+        """The two tests, from the probabilities that were stored with the questions.
+
+        Of a set the pair that the question began with is tested, if the answer compares it: a
+        coin orders it either way. Ratings compare nothing.
+
+        A pair counts where nobody has compared it before; that of a set where this judge has
+        not. Some sets hold all pairs, and the coins of different judges are independent.
+        """
+        tested: list[tuple[GivenRow, bool]] = []
+        seen: set[tuple[int, int, int]] = set()
+        for row in given:
+            pairs = {pair_of(r.left or 0, r.right or 0) for r in row.compared()}
+            own = pair_of(row.left or 0, row.right or 0)
+            who = 0 if row.kind == "pair" else row.judge_id  # 0 is anybody
+            if own in pairs:
+                tested.append((row, (*own, who) not in seen))
+            seen |= {(*pair, who) for pair in pairs for who in (0, row.judge_id)}
         return Trust.of(
-            [_probability_of_side(row) for row in given],
-            [first[pair] == k for k, pair in enumerate(pairs)],
-            [row.purpose == "check" for row in given],
+            [_probability_of_side(row) for row, _ in tested],
+            [first for _, first in tested],
+            [row.purpose == "check" for row, _ in tested],
         )
 
     def _trust_page(self, given: Sequence[GivenRow], trust: Trust) -> dict[str, Any]:
@@ -550,22 +640,27 @@ class StudyModel:
             },
         }  # fmt: skip
 
-    def _judges(self, learnt: _Learnt) -> list[dict[str, Any]]:
-        """What each judge's answers are like."""
-        place = {number: k for k, number in enumerate(self.now.keys)}
+    def _judges(
+        self, learnt: _Learnt
+    ) -> tuple[tuple[dict[str, Any], ...], tuple[float | None, ...]]:
+        """What each judge's answers are like, and how odd each item is."""
         classes = set(learnt.model.classes_.tolist())
-        known = [row for row in learnt.rows if int(row.value or 0) in classes]
+        known = [r for r in compared_rows(learnt.rows) if int(r.value or 0) in classes]
+        if not known:
+            return (), ()
         seconds = [np.nan if row.seconds is None else row.seconds for row in known]
         answers = GivenAnswers(
-            np.array([[place[r.left or 0], place[r.right or 0]] for r in known]),
+            np.asarray(learnt.belief.item_numbers(self._named(known)), dtype=np.intp),
             np.array([int(r.value or 0) for r in known]),
             np.array([self._name(r.judge_id) for r in known]),
-            np.array([0.0 if r.purpose == "repeat" else 1.0 for r in known]),
+            np.array([0.0 if r.purpose == "repeat" else r.weight for r in known]),
             np.array([self._weight(r) for r in known]),
             np.array(seconds), True,
         )  # fmt: skip
         found = judge_summaries(learnt.belief, learnt.model, answers)
-        return [_finite(asdict(each)) for each in found]
+        odd = item_misfits(learnt.belief, learnt.model.classes_, answers)
+        misfits = tuple(each if np.isfinite(each) else None for each in odd.tolist())
+        return tuple(_finite(asdict(each)) for each in found), misfits
 
     # Starting again
 
@@ -668,85 +763,3 @@ def _calibration(expected: np.ndarray, right: np.ndarray) -> list[dict[str, Any]
                 }
             )  # fmt: skip
     return found
-
-
-# ---------------------------------------------------------------- a snapshot as bytes
-
-
-def packed(belief: Any, told: set[int], keys: Sequence[int], fitted_at: int) -> bytes | None:
-    """A snapshot as an npz without pickles; covariances as triangles in single precision.
-
-    Single precision moves a utility by less than a thousandth of its standard deviation, and
-    the file is a quarter as large.
-    """
-    if not isinstance(belief, Snapshot):
-        return None
-    rows, columns = np.tril_indices(belief.cov.shape[1])
-    judges = [] if belief.judges_ is None else belief.judges_.tolist()
-    arrays = {
-        "ratios": belief.ratios, "weights": belief.weights, "slope": belief.slope,
-        "mean": belief.mean, "cov": belief.cov[:, rows, columns].astype(np.float32),
-        "classes": belief.classes_, "judges": np.array(judges, dtype=str),
-        "steps": np.array([each.steps for each in belief.likelihoods]),
-        "sigma": np.array([each.sigma for each in belief.likelihoods]),
-        "ties": np.array(belief.likelihoods[0].ties),
-        "link": np.array(belief.likelihoods[0].link),
-        "told": np.array(sorted(told), dtype=np.int64),
-        "keys": np.array(keys, dtype=np.int64), "fitted_at": np.array(fitted_at),
-        "judge_spread": np.array(belief.judge_spread),
-        "names": np.array([] if belief.item_names_ is None else belief.item_names_, dtype=str),
-        **_packed_sites(belief.sites),
-    }  # fmt: skip
-    out = io.BytesIO()
-    np.savez(out, **arrays)  # type: ignore[arg-type]
-    return out.getvalue()
-
-
-def unpacked(state: bytes) -> tuple[Snapshot, set[int], tuple[int, ...], int]:
-    """What `packed` made bytes of."""
-    with np.load(io.BytesIO(state), allow_pickle=False) as kept:
-        n = kept["mean"].shape[1]
-        rows, columns = np.tril_indices(n)
-        cov = np.zeros((len(kept["ratios"]), n, n))
-        cov[:, rows, columns] = kept["cov"]
-        cov[:, columns, rows] = kept["cov"]
-        judges, names = kept["judges"], kept["names"]
-        belief = Snapshot(
-            kept["ratios"], kept["weights"], kept["slope"], kept["mean"], cov,
-            kept["classes"], judges if len(judges) else None,
-            _likelihoods(kept, kept["steps"], kept["sigma"]),
-            names if len(names) else None, float(kept["judge_spread"]),
-            sites=_unpacked_sites(kept),
-        )  # fmt: skip
-        told = set(kept["told"].tolist())
-        return belief, told, tuple(kept["keys"].tolist()), int(kept["fitted_at"])
-
-
-def _packed_sites(sites: AnswerSites | None) -> dict[str, np.ndarray]:
-    if sites is None:
-        return {}
-    return {
-        "site_items": sites.items, "site_level": sites.level, "site_part": sites.part,
-        "site_weight": sites.weight, "site_tau": sites.tau, "site_nu": sites.nu,
-        "site_steps": np.array([each.steps for each in sites.likelihoods]),
-        "site_sigma": np.array([each.sigma for each in sites.likelihoods]),
-    }  # fmt: skip
-
-
-def _unpacked_sites(kept: Any) -> AnswerSites | None:
-    if "site_items" not in kept:
-        return None
-    m = len(kept["site_items"])
-    return AnswerSites(
-        kept["site_items"], kept["site_level"], kept["site_part"], kept["site_weight"],
-        np.zeros((m, 0)), kept["site_tau"], kept["site_nu"],
-        _likelihoods(kept, kept["site_steps"], kept["site_sigma"]),
-    )  # fmt: skip
-
-
-def _likelihoods(kept: Any, steps: np.ndarray, sigma: np.ndarray) -> tuple[Symmetric, ...]:
-    ties, link = bool(kept["ties"]), str(kept["link"])
-    return tuple(
-        Symmetric.of(each, ties=ties, sigma=float(s), link=link)
-        for each, s in zip(steps, sigma, strict=True)
-    )

@@ -13,6 +13,8 @@ __all__ = ["StudySettings"]
 class StudySettings:
     """Settings of a study, of which the store may have some only."""
 
+    kind: str = "pair"  # of question: one of `set_questions.KINDS`
+    size: int = 4  # items of a question that asks for an order, 3 to 5
     ties: bool = True
     grades: int = 1
     seed: int = 0

@@ -19,7 +19,14 @@ from .choices import choices_to_pairs, compared
 from .columns import Table, TableError, column, counted, listed, nearest, parsed, words
 from .task import features_of
 
-__all__ = ["AnswerTable", "comparisons", "described_items", "kind_of_answers", "set_weight"]
+__all__ = [
+    "AnswerTable",
+    "best_worst_pairs",
+    "comparisons",
+    "described_items",
+    "kind_of_answers",
+    "set_weight",
+]
 
 Cells = list[str | None]
 
@@ -150,7 +157,8 @@ def comparisons(
         rank 1, rank 2 and so on with the names of items. "choice" has a row for each
         alternative, with columns case, item and chosen. "best-worst" has columns best and
         worst; the others hold the items that were shown. "ratings" has columns item and
-        rating. All may have columns judge and weight, and pairs one of seconds.
+        rating. All may have columns judge and weight, and pairs one of seconds; a rating has
+        the weight 1, or 0 if it is to be left out.
     items : sequence of str, default=None
         The names there are; another name is refused.
     covariates : sequence of str, default=()
@@ -248,6 +256,12 @@ def set_weight(kind: str, size: int) -> float:
     if size <= largest:
         return known.get(size, 1.0)
     return known[largest] * DECREASE[kind](size) / DECREASE[kind](largest)
+
+
+def best_worst_pairs(offered: Sequence[Any], best: Any, worst: Any) -> list[tuple[Any, Any]]:
+    """Pairs that the best and the worst of a set compare, the better item first."""
+    middle = [one for one in offered if one not in (best, worst)]
+    return [(best, worst), *((best, one) for one in middle), *((one, worst) for one in middle)]
 
 
 # ---------------------------------------------------------------- columns by role
@@ -638,8 +652,7 @@ def _best_worst(sheet: _Sheet) -> AnswerTable:
             empty.append(row + 2)
             continue
         _check_set(sheet, offered, b, w, row + 2)
-        middle = [one for one in offered if one not in (b, w)]
-        found = [(b, w), *((b, one) for one in middle), *((one, w) for one in middle)]
+        found = best_worst_pairs(offered, b, w)
         pairs += found
         rows += [row] * len(found)
         sizes[row] = len(offered)
@@ -716,7 +729,7 @@ def _ratings(sheet: _Sheet) -> AnswerTable:
     empty = [k for k, name in enumerate(names) if name is None or np.isnan(values[k])]
     if empty:
         sheet.notes.append(f"Left out {_rows([k + 2 for k in empty])} with an empty cell.")
-    rows = np.setdiff1d(np.arange(len(names)), empty)
+    rows = _weighted_ratings(sheet, np.setdiff1d(np.arange(len(names)), empty))
     sheet.refuse_none(len(rows))
     for k in rows:
         sheet.check_item(str(names[k]), k + 2)
@@ -734,6 +747,20 @@ def _ratings(sheet: _Sheet) -> AnswerTable:
         _names_in(rated), none, np.empty(0, dtype=np.intp), ratings=(rated, values[rows]),
         notes=tuple(sheet.notes),
     )  # fmt: skip
+
+
+def _weighted_ratings(sheet: _Sheet, rows: np.ndarray) -> np.ndarray:
+    """Those of some rows that have a weight; all weights count as one."""
+    weights = sheet.numbers("weight", 1.0)
+    if weights is None:
+        return rows
+    none, odd = rows[weights[rows] == 0], rows[~np.isin(weights[rows], (0.0, 1.0))]
+    if len(none):
+        sheet.notes.append(f"Left out {_rows((none + 2).tolist())} of weight 0.")
+    if len(odd):
+        where = _rows((odd + 2).tolist())
+        sheet.notes.append(f"The weight in {where} is taken as 1: ratings have no others.")
+    return np.setdiff1d(rows, none)
 
 
 _KINDS: dict[str, Callable[[_Sheet], AnswerTable]] = {

@@ -8,8 +8,9 @@ from urllib.parse import quote
 
 import segno
 
+from ..panel.set_questions import QUESTIONS
 from . import exports
-from .results import head_of, ranking_view, said, trust_view
+from .results import beside_expected, head_of, ranking_view, said, trust_view
 from .views import HomeView, ItemsView, ItemView, JudgesView, SettingsView
 from .visits import Download, Leads, RefusedError, Visit
 
@@ -83,18 +84,27 @@ LEARNT = (
 
 def items(visit: Visit) -> ItemsView:
     """The items and what judges reported."""
-    task = visit.here
-    rows = [
+    task, misfit = visit.here, _misfits(visit)
+    rows: list[dict[str, Any]] = [
         {
-            "id": each.id, "key": each.key, "title": each.title,
+            "id": each.id, "key": each.key, "title": each.title, "misfit": misfit.get(each.id),
             "answers": task.times_asked[each.id], "group": each.group,
             "not_for": ", ".join(sorted(each.not_for)), "retired": each.retired,
             "image": f"/m/{each.media_id}" if each.media_id is not None else None,
         }
         for each in task.items.values()
     ]  # fmt: skip
+    odd = visit.query.get("by") == "misfit"
+    if odd:
+        rows.sort(key=lambda row: -(row["misfit"] or 0.0))
     reports = visit.store.reports(task.id)
-    return ItemsView(head_of(visit, "items"), tuple(rows), tuple(reports))
+    return ItemsView(head_of(visit, "items"), tuple(rows), tuple(reports), odd)
+
+
+def _misfits(visit: Visit) -> dict[int, float]:
+    """Misfit of the items that have one, by number, from the newest snapshot."""
+    rows = visit.store.summary(visit.here.id).get("items", ())
+    return {row["id"]: row["misfit"] for row in rows if row.get("misfit") is not None}
 
 
 ABOUT = 200  # answers about an item that are shown
@@ -104,16 +114,18 @@ def item(visit: Visit) -> ItemView:
     """The newest answers about one item."""
     task, wanted = visit.here, _item_id(visit, str(visit.query.get("id", "")))
     title = {i: each.title for i, each in task.items.items()}
-    given = visit.store.answers(task.id)
-    about = [each for each in reversed(given) if wanted in (each.left, each.right)]
+    given = visit.store.answers(task.id, every_kind=True)
+    about = [each for each in reversed(given) if wanted in each.items]
     rows = [
         {
-            "against": title[each.right if each.left == wanted else each.left],
+            "against": ", ".join(title[i] for i in each.items if i != wanted),
             "said": said(each, title), "judge": each.judge, "seconds": each.seconds,
+            **beside_expected(each, wanted),
         }
         for each in about[:ABOUT]
     ]  # fmt: skip
-    return ItemView(head_of(visit, "items"), title[wanted], tuple(rows), len(about))
+    misfit = _misfits(visit).get(wanted)
+    return ItemView(head_of(visit, "items"), title[wanted], tuple(rows), len(about), misfit)
 
 
 def _item_id(visit: Visit, wanted: str) -> int:
@@ -137,7 +149,18 @@ def settings(visit: Visit, errors: tuple[str, ...] = ()) -> SettingsView:
     )
 
 
-TYPED = ("question", "top", "level", "quota", "checks", "thanks", "code", "back")
+TYPED = (
+    "question",
+    "kind",
+    "size",
+    "top",
+    "level",
+    "quota",
+    "checks",
+    "thanks",
+    "code",
+    "back",
+)
 TICKED = ("ties", "stop", "open", "show_progress", "show_ranking")
 
 
@@ -225,8 +248,11 @@ def _settings(visit: Visit) -> Any:
         changed = exports.settings_of(visit.fields, visit.here.settings)
     except ValueError as problem:
         return settings(visit, (str(problem),))
+    question, old = str(visit.fields.get("question", "")).strip(), visit.here.settings.kind
+    if question == QUESTIONS[old]:  # what is asked by default goes with the kind
+        question = QUESTIONS[changed.kind]
     visit.store.change_study(
-        visit.here.id, changed, str(visit.fields.get("question", "")).strip(),
+        visit.here.id, changed, question,
         str(visit.fields.get("consent", "")).strip(),
     )  # fmt: skip
     visit.store.note(visit.here.id, "admin", "settings", changed.as_dict())

@@ -229,9 +229,11 @@ class _Handlers:
                 found.content, media_type=found.mime,
                 headers={"content-disposition": f"attachment; filename*=UTF-8''{name}"},
             )  # fmt: skip
+        # Of an answer that was not taken, the question comes again and says why.
+        status = 400 if getattr(found, "problem", "") else 200
         if visit.wants_json and is_dataclass(found) and not isinstance(found, type):
-            return JSONResponse({"page": _name_of(found), **asdict(found)})
-        return self._html(found)
+            return JSONResponse({"page": _name_of(found), **asdict(found)}, status)
+        return self._html(found, status)
 
     def _html(self, view: Any, status: int = 200) -> HTMLResponse:
         page = self.pages.get_template(f"{_name_of(view)}.html").render(view=view)

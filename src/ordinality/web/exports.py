@@ -15,6 +15,17 @@ from typing import Any
 
 from ..panel.managed_store import ImportedAnswer, NewItem
 from ..panel.served_store import hashed
+from ..panel.set_questions import (
+    KINDS,
+    LARGEST,
+    LEVELS,
+    SMALLEST,
+    OddAnswerError,
+    compared_in,
+    is_set,
+    set_of,
+    weight_in,
+)
 from ..panel.study_settings import StudySettings
 from .fitted_files import FITTED, fitted_files
 from .visits import Download, Leads, RefusedError, Visit
@@ -30,6 +41,7 @@ __all__ = [
 ]
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
+RATED = {"item", "rating"}  # columns of ratings
 MOST_ANSWERS = 100_000  # of an import
 MEMBERS, UNPACKED = 20, 100 * 1024 * 1024  # files of an archive, and bytes in all
 
@@ -49,6 +61,10 @@ def one_file(visit: Visit, name: str) -> Download:
 def study_zip(visit: Visit) -> Download:
     """All files of a study in one archive; a sentence in it says if some cannot be made."""
     files = {name: made(visit) for name, made in FILES.items()}
+    if files["ratings.csv"].count(b"\n") < 2:  # titles alone
+        del files["ratings.csv"]
+    if not any(each.features for each in visit.here.items.values()):
+        del files["features.csv"]
     try:
         files |= fitted_files(visit, _names_of_judges(visit))
     except RefusedError as problem:
@@ -98,21 +114,37 @@ def _answers(visit: Visit) -> bytes:
     out = {each.name for each in visit.store.judges(task.id) if each.left_out}
     key = {i: each.key for i, each in task.items.items()}
 
-    def winner(given: Any) -> str:
+    def winner(left: int, right: int, value: int) -> str:
         if task.settings.grades > 1:
-            return f"{given.value:+d}" if given.value else "0"
-        if given.value == 0:
+            return f"{value:+d}" if value else "0"
+        if value == 0:
             return "tie"
-        return key[given.left if given.value > 0 else given.right]
+        return key[left if value > 0 else right]
 
+    given = visit.store.answers(task.id, every_kind=True)
     rows = [
-        [key[g.left], key[g.right], winner(g), judges[g.judge],
-         0 if g.purpose == "repeat" or g.judge in out else 1, g.seconds, g.purpose]
-        for g in visit.store.answers(task.id)
-        if g.kind == "pair"
+        [key[left], key[right], winner(left, right, value), judges[g.judge],
+         0 if g.purpose == "repeat" or g.judge in out else weight_in(g), g.seconds, g.purpose,
+         g.at, g.id if is_set(g.kind) else ""]
+        for g in given
+        for left, right, value in compared_in(g)
     ]  # fmt: skip
-    titles = ["left", "right", "winner", "judge", "weight", "seconds", "purpose"]
-    return table(titles, rows)
+    titles = ["left", "right", "winner", "judge", "weight", "seconds", "purpose", "at"]
+    if any(is_set(g.kind) for g in given):
+        return table([*titles, "set"], rows)
+    return table(titles, [row[:-1] for row in rows])
+
+
+def _ratings(visit: Visit) -> bytes:
+    task, judges = visit.here, _names_of_judges(visit)
+    out = {each.name for each in visit.store.judges(task.id) if each.left_out}
+    rows = [
+        [task.items[g.left].key, g.value, judges[g.judge], 0 if g.judge in out else 1,
+         g.seconds, g.at]
+        for g in visit.store.answers(task.id, every_kind=True)
+        if g.kind == "rating"
+    ]  # fmt: skip
+    return table(["item", "rating", "judge", "weight", "seconds", "at"], rows)
 
 
 def _items(visit: Visit) -> bytes:
@@ -133,10 +165,11 @@ def _judges(visit: Visit) -> bytes:
     counts = visit.store.counts_by_judge(task.id)
     rows = [
         [judges[each.name], each.kind, *counts.get(each.id, (0, 0)), each.quota,
-         "yes" if each.left_out else "", each.consent_version]
+         "yes" if each.left_out else "", each.consent_version, each.consent_at]
         for each in visit.store.judges(task.id)
     ]  # fmt: skip
-    titles = ["judge", "kind", "answers", "skipped", "quota", "left_out", "consent_version"]
+    titles = ["judge", "kind", "answers", "skipped", "quota", "left_out", "consent_version",
+              "consent_at"]  # fmt: skip
     return table(titles, sorted(rows, key=lambda row: row[0]))
 
 
@@ -151,10 +184,16 @@ def _ranking(visit: Visit) -> bytes:
     return table(titles, rows)
 
 
+def _features(visit: Visit) -> bytes:
+    titles = ["feature", "step", "worth", "sd"]
+    rows = visit.store.summary(visit.here.id).get("worths", ())
+    return table(titles, [[row[title] for title in titles] for row in rows])
+
+
 def _study(visit: Visit) -> bytes:
     task = visit.here
     facts = {
-        "study": task.slug, "question": task.question, "kind": task.kind,
+        "study": task.slug, "question": task.question, "kind": task.settings.kind,
         "settings": task.settings.as_dict(), "consent": task.consent_text,
         "consent_version": task.consent_version,
     }  # fmt: skip
@@ -163,7 +202,8 @@ def _study(visit: Visit) -> bytes:
 
 FILES: Mapping[str, Callable[[Visit], bytes]] = {
     "answers.csv": _answers, "items.csv": _items, "judges.csv": _judges,
-    "ranking.csv": _ranking, "study.json": _study,
+    "ranking.csv": _ranking, "features.csv": _features, "ratings.csv": _ratings,
+    "study.json": _study,
 }  # fmt: skip
 NAMES = frozenset(FILES) | frozenset(FITTED)
 
@@ -189,8 +229,13 @@ def settings_of(sent: Mapping[str, Any], old: StudySettings) -> StudySettings:
     back = str(sent.get("back", "")).strip()
     if back and not back.startswith(("https://", "http://")):
         raise ValueError("The address to go back to must begin with https:// or http://.")
+    kind = str(sent.get("kind", old.kind))
+    if kind not in KINDS:
+        raise ValueError(f"The kind of question must be one of {', '.join(KINDS)}.")
     return replace(
         old,
+        kind=kind,
+        size=int(number("size", SMALLEST, LARGEST, "The number of items to put in order")),
         top=int(number("top", 0, 1000, "The number of the best")),
         level=number("level", 0.5, 0.999, "The probability at which to stop"),
         checks=number("checks", 0.0, 0.5, "The share of checks"),
@@ -234,7 +279,7 @@ def take_in(visit: Visit) -> Leads | None:
 def take_in_answers(visit: Visit) -> None:
     """Add answers from an upload: a table as `answers.csv` is, or an archive with it."""
     rows, store, task = _sent_answers(visit), visit.store, visit.here
-    names = {_judge_of(row) for row in rows}
+    names = {_judge_of(row) for _, row in rows}
     others = {each.name for each in store.judges(task.id) if each.kind != "import"}
     if names & others:
         raise RefusedError(
@@ -243,7 +288,8 @@ def take_in_answers(visit: Visit) -> None:
         )  # fmt: skip
     keys = {each.key: each.id for each in task.items.values()}
     # All rows are checked before the first is written.
-    given = [_answer_of(visit, keys, row, line) for line, row in enumerate(rows, start=2)]
+    read = [_answer_of(visit, keys, row, line) for line, row in rows]
+    given = _sets_together(rows, read)
     judges = {name: store.judge(task.id, name, "import") for name in sorted(names)}
     new = store.import_answers(
         task.id, [each._replace(judge_id=judges[name]) for name, each in given]
@@ -253,26 +299,39 @@ def take_in_answers(visit: Visit) -> None:
         raise RefusedError(400, "There are no new answers in what was sent.")
 
 
-def _sent_answers(visit: Visit) -> list[dict[str, str]]:
-    """The rows of an upload that has the columns of answers."""
+def _sent_answers(visit: Visit) -> list[tuple[int, dict[str, str]]]:
+    """The rows of an upload that has the columns of answers, with the lines they are in."""
     upload = visit.files.get("file")
     if upload is None or not upload.size:
         raise RefusedError(400, "Choose a file with answers.")
     content = upload.file.read()
+    tables = [content]
     if zipfile.is_zipfile(io.BytesIO(content)):
-        content = _from_archive(content, "answers.csv")
-    rows = _rows(_text(content))
-    if not rows or not {"left", "right", "winner"} <= set(rows[0]):
-        raise RefusedError(400, "Wanted a table with the columns left, right and winner.")
-    if len(rows) > MOST_ANSWERS:
+        tables = [_from_archive(content, "answers.csv")]
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            if "ratings.csv" in archive.namelist():
+                tables.append(_from_archive(content, "ratings.csv"))
+    found = []
+    for each in tables:
+        rows = _rows(_text(each))
+        if rows and not ({"left", "right", "winner"} <= set(rows[0]) or set(rows[0]) >= RATED):
+            rows = []
+        found += list(enumerate(rows, start=2))
+    if not found:
+        raise RefusedError(
+            400, "Wanted a table with the columns left, right and winner, or item and rating."
+        )
+    if len(found) > MOST_ANSWERS:
         raise RefusedError(400, f"Import {MOST_ANSWERS:,} answers at most at once.")
-    return rows
+    return found
 
 
 def _answer_of(
     visit: Visit, keys: Mapping[str, int], row: Mapping[str, str], line: int
 ) -> tuple[str, ImportedAnswer]:
     """The judge of a row, and its answer, which does not have the judge's number yet."""
+    if set(row) >= RATED:
+        return _rating_of(visit, keys, row, line)
     left, right = row["left"].strip(), row["right"].strip()
     for name in (left, right):
         if name not in keys:
@@ -291,6 +350,56 @@ def _answer_of(
     # A check would need the probability that its answer had when it was asked.
     purpose = "repeat" if row.get("purpose") == "repeat" else "start"
     return judge, ImportedAnswer(key, 0, keys[left], keys[right], value, seconds, purpose)
+
+
+def _rating_of(
+    visit: Visit, keys: Mapping[str, int], row: Mapping[str, str], line: int
+) -> tuple[str, ImportedAnswer]:
+    """The judge of a row of ratings, and the rating."""
+    name, level = row["item"].strip(), row["rating"].strip()
+    if name not in keys:
+        raise RefusedError(400, f"Line {line} has {name!r}, which is no item of the study.")
+    if level not in map(str, LEVELS):
+        raise RefusedError(
+            400, f"Line {line} has {level!r} as a rating; wanted {LEVELS[0]} to {LEVELS[-1]}."
+        )
+    judge, seconds = _judge_of(row), _seconds_of(row, line)
+    said = json.dumps([line, name, level, judge])
+    key, item = f"import/{visit.here.id}/{hashed(said)}", keys[name]
+    detail = {"items": [item]}
+    return judge, ImportedAnswer(
+        key, 0, item, None, int(level), seconds, "start", "rating", detail
+    )
+
+
+def _sets_together(
+    rows: Sequence[tuple[int, Mapping[str, str]]], read: Sequence[tuple[str, ImportedAnswer]]
+) -> list[tuple[str, ImportedAnswer]]:
+    """Answers, with the rows of each set as one."""
+    found: list[tuple[str, ImportedAnswer]] = []
+    sets: dict[tuple[str, str], list[tuple[int, ImportedAnswer]]] = {}
+    for (line, row), (judge, given) in zip(rows, read, strict=True):
+        name = row.get("set", "").strip()
+        if name:
+            sets.setdefault((judge, name), []).append((line, given))
+        else:
+            found.append((judge, given))
+    for (judge, name), pairs in sets.items():
+        line, first = pairs[0]
+        compared = [(p.left, p.right or 0, p.value or 0) for _, p in pairs]
+        try:
+            kind, (value, detail) = set_of(compared)
+        except OddAnswerError:
+            raise RefusedError(
+                400, f"The rows of the set {name!r}, from line {line}, are no order of items "
+                "and no best and worst of them.",
+            ) from None  # fmt: skip
+        left, right, *_ = detail["items"]
+        key = f"{first.key}/{kind}"
+        given = first._replace(key=key, left=left, right=right, value=value, kind=kind,
+                               detail=detail)  # fmt: skip
+        found.append((judge, given))
+    return found
 
 
 def _seconds_of(row: Mapping[str, str], line: int) -> float | None:

@@ -10,10 +10,14 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from ..panel.set_questions import compared_in, weight_in
+from ..panel.store import Answer
 from .visits import RefusedError, Visit
 
 __all__ = ["FITTED", "fitted_files"]
@@ -31,13 +35,19 @@ def fitted_files(visit: Visit, judges: dict[str, str]) -> dict[str, bytes]:
     Raises RefusedError with a sentence if there is too little to rank, or too much.
     """
     task = visit.here
-    given = [each for each in visit.store.answers(task.id) if each.kind == "pair"]
-    if not given or len(task.items) < 2:
+    every = visit.store.answers(task.id, every_kind=True)
+    given = [
+        replace(each, left=left, right=right, value=value)
+        for each in every
+        for left, right, value in compared_in(each)
+    ]
+    if not every or len(task.items) < 2:
         raise RefusedError(409, "There are no answers yet, and so no model and no report.")
-    if len(given) * len(task.items) > MOST or len(task.items) > MOST_ITEMS:
+    count = max(len(given), len(every))
+    if count * len(task.items) > MOST or len(task.items) > MOST_ITEMS:
         raise RefusedError(
             409,
-            f"{len(given):,} answers about {len(task.items):,} items are too many to make the "
+            f"{count:,} answers about {len(task.items):,} items are too many to make the "
             "model and the report here; take answers.csv and items.csv to `ordinality rank`.",
         )
     out = {each.name for each in visit.store.judges(task.id) if each.left_out}
@@ -47,13 +57,25 @@ def fitted_files(visit: Visit, judges: dict[str, str]) -> dict[str, bytes]:
         "pairs": [[key[each.left], key[each.right]] for each in given],
         "answers": [each.value for each in given],
         "judges": [judges[each.judge] for each in given],
-        "weights": [float(g.purpose != "repeat" and g.judge not in out) for g in given],
+        "weights": [
+            0.0 if g.purpose == "repeat" or g.judge in out else weight_in(g) for g in given
+        ],
+        "groups": [each.id for each in given],  # a set is kept aside as a whole
+        "ratings": _ratings([g for g in every if g.judge not in out], key),
         "seconds": [float("nan") if g.seconds is None else g.seconds for g in given],
         "top": task.settings.top or 5,
     }  # fmt: skip
     with _ONE, TemporaryDirectory() as folder:
         _rank(sent | {"folder": folder})
         return {name: (Path(folder) / name).read_bytes() for name in FITTED}
+
+
+def _ratings(given: Sequence[Answer], key: Mapping[int, str]) -> Any:
+    """Names of rated items and their ratings; None unless they differ."""
+    rated = [(key[g.left], g.value) for g in given if g.kind == "rating"]
+    if len({value for _, value in rated}) < 2:
+        return None
+    return [name for name, _ in rated], [value for _, value in rated]
 
 
 def _rank(sent: dict[str, Any]) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 from ..panel.served_store import Act, Asked, ServedItem, Turn
+from ..panel.set_questions import LEVELS, OddAnswerError
 from .results import own_answers, ranking_view, summary_of
 from .views import Card, FinishedView, MineView, PlacesView, QuestionView, WelcomeView
 from .visits import Leads, RefusedError, Visit
@@ -24,6 +27,9 @@ __all__ = [
 ]
 
 VALUES = {"right2": -2, "right": -1, "equal": 0, "left": 1, "left2": 2}
+RATINGS = {f"rate-{level}": level for level in LEVELS}
+MOVES = ("up-", "down-")
+LETTERS = "ABCDE"
 SAID = {
     "saved": "Saved.",
     "skipped": "Skipped.",
@@ -32,6 +38,12 @@ SAID = {
     "reported": "Thank you, the report was sent.",
     "already": "This was answered before.",
     "settled": "",
+}
+TASKS = {  # of a judge, by the kind of question
+    "pair": "You see two items at a time and say which is better.",
+    "best-worst": "You see four items at a time and pick the best and the worst.",
+    "rating": "You see one item at a time and rate it from 1 to 5.",
+    "order": "You see {} items at a time and put them in order, the best first.",
 }
 ENDS = {
     "quota": ("Thank you!", "You have answered all your questions."),
@@ -62,7 +74,15 @@ def answer(visit: Visit) -> QuestionView | FinishedView | Leads:
     """Take what a judge did with a question."""
     if _must_agree(visit):
         raise RefusedError(403, "Please read and accept the first page of the study.")
-    turn = visit.store.turn(visit.me, _act(visit))
+    if _moves(visit):
+        return _page(visit, visit.store.turn(visit.me, None))
+    try:
+        turn = visit.store.turn(visit.me, _act(visit))
+    except OddAnswerError as problem:
+        again = _page(visit, visit.store.turn(visit.me, None))
+        if isinstance(again, FinishedView):
+            raise RefusedError(400, str(problem)) from None
+        return replace(again, problem=str(problem))
     if turn.said == "unknown":
         raise RefusedError(404, "This question is not one of yours.")
     if visit.wants_json or visit.fields.get("reply") == "page":
@@ -89,14 +109,16 @@ def welcome_view(visit: Visit, action: str, form: str) -> WelcomeView:
     return WelcomeView(
         task.slug, task.question, form, task.consent_text or "", task.consent_version,
         quota if quota is not None else task.settings.quota, action,
+        TASKS[task.settings.kind].format(task.settings.size),
     )  # fmt: skip
 
 
 def mine(visit: Visit) -> MineView:
     """A judge's own answers."""
     rows = own_answers(visit.store, visit.here, visit.me)
-    seen = _sees_ranking(visit)
-    return MineView(visit.here.slug, visit.here.question, visit.form, tuple(rows), seen)
+    seen, paired = _sees_ranking(visit), all(len(row["items"]) == 2 for row in rows)
+    task = visit.here
+    return MineView(task.slug, task.question, visit.form, tuple(rows), seen, paired)
 
 
 def ranking(visit: Visit) -> PlacesView:
@@ -128,11 +150,31 @@ def _act(visit: Visit) -> Act:
     if what == "report":
         about = {"item": _whole(sent.get("item")), "text": str(sent.get("text", ""))[:2000]}
         return Act("report", shown, detail=about)
+    taken = _seconds(sent.get("seconds"))
+    if what == "best-worst":
+        picked = {name: _whole(sent[name]) for name in ("best", "worst") if name in sent}
+        return Act("answer", shown, 0, taken, picked, what)
+    if what == "order":
+        order = {"order": _order(sent.get("order"))}
+        return Act("answer", shown, 0, taken, order, what)
+    if what in RATINGS:
+        return Act("answer", shown, RATINGS[what], taken, None, "rating")
     settings = visit.here.settings
     value = VALUES.get(what)
     if value is None or (value == 0 and not settings.ties) or abs(value) > settings.grades:
         raise RefusedError(400, "This is not an answer of this study.")
-    return Act("answer", shown, value, _seconds(sent.get("seconds")))
+    return Act("answer", shown, value, taken, None, "pair")
+
+
+def _order(sent: Any) -> list[int]:
+    """Numbers of items, in an order, as a form or JSON has them."""
+    numbers = sent if isinstance(sent, list) else str(sent or "").split()
+    return [_whole(each) for each in numbers[: len(LETTERS)]]
+
+
+def _moves(visit: Visit) -> bool:
+    """Whether a judge only moves an item within an order that is not yet sent."""
+    return str(visit.fields.get("act", "")).startswith(MOVES)
 
 
 def _whole(sent: Any) -> int:
@@ -179,9 +221,16 @@ def _page(visit: Visit, turn: Turn) -> QuestionView | FinishedView:
         )  # fmt: skip
     quota = me.quota if me.quota is not None else task.settings.quota
     said = turn.said or visit.query.get("said", "")
+    mine = _whole(visit.fields.get("shown")) == asked.id  # what was sent is about it
+    sent = visit.fields if mine else {}
+    order = _moved(_order(sent.get("order")), str(sent.get("act", "")))
     return QuestionView(
         slug=task.slug, question=task.question, shown=asked.id, form=visit.form,
-        cards=cards_of(visit, asked), ties=task.settings.ties, grades=task.settings.grades,
+        kind=asked.kind, levels=LEVELS if asked.kind == "rating" else (),
+        picked={name: _whole(sent.get(name)) for name in ("best", "worst") if name in sent},
+        moved=str(sent.get("act", "")) if _moves(visit) else "",
+        cards=_in_order(cards_of(visit, asked), order),
+        ties=task.settings.ties, grades=task.settings.grades,
         number=turn.answers + 1, quota=quota,
         share=None if not quota else min(1.0, turn.answers / quota),
         standing=str(found.get("short", "")) if task.settings.show_progress else "",
@@ -191,8 +240,25 @@ def _page(visit: Visit, turn: Turn) -> QuestionView | FinishedView:
 
 def cards_of(visit: Visit, asked: Asked) -> tuple[Card, ...]:
     """The items of a question as they are shown."""
-    items = [visit.here.items[i] for i in (asked.left, asked.right)]
-    return tuple(_card(each, "AB"[k]) for k, each in enumerate(items))
+    items = [visit.here.items[i] for i in asked.items]
+    return tuple(_card(each, LETTERS[k]) for k, each in enumerate(items))
+
+
+def _moved(order: list[int], act: str) -> list[int]:
+    """An order with one item up or down."""
+    way, _, number = act.partition("-")
+    if act.startswith(MOVES) and _whole(number) in order:
+        k = order.index(_whole(number))
+        to = min(max(k + (-1 if way == "up" else 1), 0), len(order) - 1)
+        order[k], order[to] = order[to], order[k]
+    return order
+
+
+def _in_order(cards: tuple[Card, ...], order: Sequence[int]) -> tuple[Card, ...]:
+    """Cards in an order, if it is one of theirs."""
+    if sorted(order) != sorted(card.item for card in cards):
+        return cards
+    return tuple(sorted(cards, key=lambda card: order.index(card.item)))
 
 
 def _card(each: ServedItem, letter: str) -> Card:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..panel.managed_store import ManagedStore
 from ..panel.served_store import JudgeRecord, ServedStudy
+from ..panel.set_questions import LEVELS
 from .views import AdminView, RankingView, TrustView
 from .visits import Visit
 
-__all__ = ["head_of", "own_answers", "ranking_view", "said", "summary_of", "trust_view"]
+__all__ = [
+    "beside_expected",
+    "head_of",
+    "own_answers",
+    "ranking_view",
+    "said",
+    "summary_of",
+    "trust_view",
+]
 
 SIDE = 1.645  # standard deviations on each side of a mean: 90 % of a normal
 
@@ -40,10 +50,10 @@ def own_answers(
     title = {i: each.title for i, each in task.items.items()}
     return [
         {
-            "left": title[given.left], "right": title[given.right],
-            "said": said(given, title), "seconds": given.seconds,
+            "items": [title[i] for i in given.items], "said": said(given, title),
+            "seconds": given.seconds,
         }
-        for given in reversed(store.answers(task.id))
+        for given in reversed(store.answers(task.id, every_kind=True))
         if given.judge == of.name
     ]  # fmt: skip
 
@@ -52,10 +62,40 @@ def said(given: Any, title: Mapping[int, str]) -> str:
     """An answer in words."""
     if given.kind == "skip":
         return "skipped"
+    detail = given.detail
+    if given.kind == "best_worst":
+        return f"best: {title[detail['best']]}; worst: {title[detail['worst']]}"
+    if given.kind == "order":
+        return ", ".join(f"{k}. {title[i]}" for k, i in enumerate(detail["order"], 1))
+    if given.kind == "rating":
+        return f"{given.value} of {LEVELS[-1]}"
     if given.value == 0:
         return "about equal"
     better = title[given.left if given.value > 0 else given.right]
     return f"{better} is {'much ' if abs(given.value) > 1 else ''}better"
+
+
+def beside_expected(given: Any, wanted: int) -> dict[str, float | None]:
+    """How probable an answer was when it was asked for, and its residual for one item.
+
+    The residual is in standard deviations, and above zero if the item did better than expected.
+    None for both where nothing was expected, or another kind of answer.
+    """
+    # A few lines without numpy: the server starts without numerics.
+    proba = given.extra.get("proba")
+    none: dict[str, float | None] = {"expected": None, "residual": None}
+    if given.kind != "pair" or not proba:
+        return none
+    half, total = len(proba) // 2, sum(proba)  # they were rounded
+    levels = [k for k in range(-half, half + 1) if k or len(proba) % 2]  # odd: with a tie
+    p = dict(zip(levels, (each / total for each in proba), strict=True))
+    if given.value not in p:
+        return none
+    mean = sum(k * share for k, share in p.items())
+    error = math.sqrt(sum((k - mean) ** 2 * share for k, share in p.items()))
+    side = 1.0 if given.left == wanted else -1.0
+    residual = side * (given.value - mean) / error if error > 0.0 else None
+    return {"expected": p[given.value], "residual": residual}
 
 
 def ranking_view(visit: Visit) -> RankingView:
@@ -69,25 +109,35 @@ def ranking_view(visit: Visit) -> RankingView:
         head, found["sentence"], found["made"], found["top"],
         tuple(_rows(found["items"], task)), tuple(found.get("beside", ())),
         found["short"], found["trust"]["contradicted"],
+        tuple(_drawn(found.get("worths", ()), "worth")),
     )  # fmt: skip
 
 
 def _rows(rows: list[dict[str, Any]], task: ServedStudy) -> list[dict[str, Any]]:
-    """Places with the interval of the utility as shares of the widest."""
+    """Places with the titles of their items."""
+    return [
+        {**row, "item": task.items[row["id"]].title}
+        for row in _drawn(rows, "utility")
+        if row["id"] in task.items
+    ]
+
+
+def _drawn(rows: Sequence[Mapping[str, Any]], what: str) -> list[dict[str, Any]]:
+    """Rows with the interval of a number as shares of the widest of all."""
     if not rows:
         return []
-    low = min(row["utility"] - SIDE * row["sd"] for row in rows)
-    wide = max(row["utility"] + SIDE * row["sd"] for row in rows) - low or 1.0
+    low = min(row[what] - SIDE * row["sd"] for row in rows)
+    wide = max(row[what] + SIDE * row["sd"] for row in rows) - low or 1.0
     return [
         {
             **row,
-            "item": task.items[row["id"]].title,
-            "low": (row["utility"] - SIDE * row["sd"] - low) / wide,
-            "middle": (row["utility"] - low) / wide,
-            "high": (row["utility"] + SIDE * row["sd"] - low) / wide,
+            "low": (row[what] - SIDE * row["sd"] - low) / wide,
+            "middle": (row[what] - low) / wide,
+            "high": (row[what] + SIDE * row["sd"] - low) / wide,
+            "least": row[what] - SIDE * row["sd"],
+            "most": row[what] + SIDE * row["sd"],
         }
         for row in rows
-        if row["id"] in task.items
     ]
 
 

@@ -95,9 +95,9 @@ def serve(site: Site, taken: socket.socket, holder: str) -> None:
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         _beat(site, holder)  # with the address, which the port has decided
-        server.run(sockets=[taken])
-    except KeyboardInterrupt:
-        pass
+        # Ctrl-C is how a server is ended: requests under way were answered, tasks cancelled.
+        with contextlib.suppress(KeyboardInterrupt):
+            server.run(sockets=[taken])
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -29,7 +29,7 @@ class Card:
     """One of the items of a question."""
 
     item: int  # its number
-    letter: str  # "A", "B"
+    letter: str  # "A", "B", to "E"
     title: str
     text: str | None
     image: str | None  # address
@@ -53,6 +53,11 @@ class QuestionView:
     said: str  # what became of the last act, for the live region; or empty
     undoes: int  # 0: there is nothing to undo
     see_ranking: bool
+    kind: str = "pair"  # "best-worst", "rating" or "order"
+    levels: tuple[int, ...] = ()  # of a rating
+    picked: dict[str, int] = field(default_factory=dict)  # best and worst, so far
+    moved: str = ""  # the button by which an item was moved
+    problem: str = ""  # why an answer was not taken
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,7 @@ class WelcomeView:
     version: int | None
     quota: int | None
     action: str  # where the form goes
+    task: str  # what a judge does, in a sentence
 
 
 @dataclass(frozen=True)
@@ -92,8 +98,9 @@ class MineView:
     slug: str
     question: str
     form: str
-    rows: tuple[dict[str, Any], ...]  # left, right, said, seconds
+    rows: tuple[dict[str, Any], ...]  # items (titles), said, seconds
     see_ranking: bool
+    paired: bool = True  # whether all are about pairs
 
 
 @dataclass(frozen=True)
@@ -148,6 +155,8 @@ class RankingView:
     beside: tuple[dict[str, Any], ...] = ()  # id, rank: with the judges that are left out
     standing: str = ""  # "4 of these 5: 71 %", or empty
     alarm: bool = False  # checks contradict the model
+    worths: tuple[dict[str, Any], ...] = ()  # feature, step, worth, sd, least, most, and low,
+    # high, middle as above
 
 
 @dataclass(frozen=True)
@@ -185,8 +194,10 @@ class ItemsView:
     """The items."""
 
     head: AdminView
-    rows: tuple[dict[str, Any], ...]  # id, key, title, answers, group, not_for, retired, image
+    rows: tuple[dict[str, Any], ...]  # id, key, title, answers, group, not_for, retired, image,
+    # misfit
     reports: tuple[dict[str, Any], ...]  # item, judge, text, at
+    odd: bool  # whether those of the largest misfit come first
 
 
 @dataclass(frozen=True)
@@ -195,8 +206,9 @@ class ItemView:
 
     head: AdminView
     title: str
-    rows: tuple[dict[str, Any], ...]  # against, said, judge, seconds
+    rows: tuple[dict[str, Any], ...]  # against, said, judge, seconds, expected, residual
     count: int  # how many there are
+    misfit: float | None
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@
     document.body.className = page.body.className;
     document.title = page.title;
     root.classList.add("fresh");
+    showKeys();
     scrollTo(0, 0);
     find("h1").focus({ preventScroll: true });
     say((find(".said") || find("h1")).textContent.trim());
@@ -67,6 +68,7 @@
     const form = event.target, button = event.submitter;
     if (!/\/answer$/.test(form.getAttribute("action")) || !button) return;
     event.preventDefault();
+    if (/^(up|down)-/.test(button.value)) return move(button);
     if (busy || performance.now() - shownAt < GUARD) return;
     busy = true;
     try {
@@ -78,36 +80,91 @@
     }
   });
 
+  // Sets: an item up or down in an order; the best, then the worst
+
+  function move(button) {
+    const row = button.closest("li"), list = row.parentNode;
+    // The other item moves, so that the button keeps the focus.
+    if (button.value.startsWith("up")) row.after(row.previousElementSibling || "");
+    else row.before(row.nextElementSibling || "");
+    const rows = [...list.children];
+    find("[name=order]").value = rows.map((each) => each.dataset.item).join(" ");
+    const name = find("h2", row).textContent;
+    say(`${name}: ${rows.indexOf(row) + 1} of ${rows.length}`);
+  }
+
+  function complete() {
+    const picked = document.querySelectorAll(".pick:checked");
+    if (picked.length < 2 || picked[0].value === picked[1].value) return;
+    const button = find("button[value=best-worst]");
+    button.form.requestSubmit(button);
+  }
+
+  function pick(best) { // by a key
+    const old = find("[name=best]:checked");
+    const one = old && old !== best ? find(`[name=worst][value="${best.value}"]`) : best;
+    one.checked = old !== best;
+    say(one.checked ? one.ariaLabel : "");
+    complete();
+  }
+
+  document.addEventListener("change", (event) => { // by a tap: arrow keys only look around
+    if (event.target.matches(".pick:not(:focus-visible)")) complete();
+  });
+
   // Keys
 
-  const KEYS = {
-    ArrowLeft: "left", 1: "left", ArrowRight: "right", 2: "right", ArrowDown: "equal", 0: "equal",
-    "=": "equal", s: "skip", u: "undo", Backspace: "undo",
-  };
-  const SHIFTED = { ArrowLeft: "left2", Digit1: "left2", ArrowRight: "right2", Digit2: "right2" };
+  const FIXED = { ArrowLeft: "left", ArrowRight: "right", ArrowDown: "equal", Backspace: "undo" };
+  const own = { left: "1", right: "2", equal: "0", skip: "s", undo: "u" }; // may be changed
+
+  function kept(name) { try { return localStorage.getItem(name); } catch { return null; } }
+  function keep(name, value) { try { localStorage.setItem(name, value); } catch { /* no */ } }
+
+  let useKeys = kept("keys") !== "off";
+  try { Object.assign(own, JSON.parse(kept("own-keys"))); } catch { /* not of ours */ }
+
+  const actAt = (key) => FIXED[key] || Object.keys(own).find((act) => key && own[act] === key)
+    || (key === "=" && own.equal === "0" && "equal");
 
   // Some layouts have digits on shifted keys: what was typed goes before where the key is.
   function actOf(event) {
-    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    const shifted = event.shiftKey && !/^[0-9]$/.test(key) && SHIFTED[event.code];
-    return shifted || KEYS[key];
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key, typed = actAt(key);
+    const act = typed || (event.shiftKey && actAt(event.code.slice(5))); // of "Digit1"
+    const much = event.shiftKey && (!typed || /^(\p{L}|Arrow.*)$/u.test(key));
+    return much && /^(left|right)$/.test(act) ? act + "2" : act;
   }
 
-  let useKeys = true;
-  try { useKeys = localStorage.getItem("keys") !== "off"; } catch { /* not allowed here */ }
+  function showKeys() {
+    for (const each of document.querySelectorAll("[data-key]")) {
+      each.value = own[each.dataset.key]; // of a field
+      each.textContent = each.value.toUpperCase();
+    }
+  }
+
+  function changeKey(act, key) {
+    if (!/^[? ]$/.test(key)) {
+      for (const each in own) if (own[each] === key) own[each] = "";
+      own[act] = key;
+    }
+    keep("own-keys", JSON.stringify(own));
+    showKeys();
+  }
 
   const scrolls = (element) => element.scrollHeight > element.clientHeight + 1;
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) return;
     if (!useKeys || !find("#answer") || find("dialog[open]")) return;
-    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    if (event.target.closest("input:not(.pick), textarea, select, [contenteditable]")) return;
     if (event.key === "?") { find("#help")?.showModal(); return event.preventDefault(); }
     if (event.key === "ArrowDown" && (scrolls(root) || scrolls(event.target))) return;
-    const button = find(`main button[name=act][value=${actOf(event)}]`);
+    const direct = find(`main [data-digit="${CSS.escape(event.key)}"]`);
+    const button = direct || find(`main button[name=act][value=${actOf(event)}]`);
     if (!button) return;
     event.preventDefault();
-    if (!event.repeat) button.form.requestSubmit(button);
+    if (event.repeat) return;
+    if (button.type === "radio") pick(button);
+    else button.form.requestSubmit(button);
   });
 
   function setKeys(on) {
@@ -115,11 +172,12 @@
     root.classList.toggle("keys", on);
     const box = find("#use-keys");
     if (box) box.checked = on;
-    try { localStorage.setItem("keys", on ? "on" : "off"); } catch { /* not allowed here */ }
+    keep("keys", on ? "on" : "off");
   }
 
-  document.addEventListener("change", (event) => {
-    if (event.target.id === "use-keys") setKeys(event.target.checked);
+  document.addEventListener("change", ({ target }) => {
+    if (target.id === "use-keys") setKeys(target.checked);
+    else if (target.dataset.key) changeKey(target.dataset.key, target.value.toLowerCase());
   });
 
   // Dialogs, pictures, links to copy
@@ -127,6 +185,7 @@
   document.addEventListener("click", async (event) => {
     const at = (which) => event.target.closest(which);
     if (at("[data-open]")) find("#" + at("[data-open]").dataset.open).showModal();
+    else if (at("[data-reset]")) { keep("own-keys", null); location.reload(); }
     else if (at("[data-close]") || at("dialog.picture")) at("dialog").close();
     else if (at("a.zoom") && find("#picture") && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
@@ -171,6 +230,7 @@
 
   root.classList.add("script");
   setKeys(useKeys);
+  showKeys();
   follow();
   if (location.search.includes("said=")) history.replaceState(null, "", location.pathname);
 })();
