@@ -19,7 +19,7 @@ TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 
 # Each line may import from the lines above it, never from its own or below.
 LAYERS = [
-    "_compile _files _text",
+    "_answer_sets _compile _files _text",
     "_numerics",
     "levels scales",
     "metrics",
@@ -68,7 +68,7 @@ HOMES = {
     "rich": {"cli"},
     "pickle": set(),
 }
-GROUND = {"_compile", "_files", "_numerics", "_text", "__version__"}
+GROUND = {"_answer_sets", "_compile", "_files", "_numerics", "_text", "__version__"}
 
 
 def name_of(path):

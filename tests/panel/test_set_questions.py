@@ -9,13 +9,13 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
+from ordinality._answer_sets import set_weight
 from ordinality.panel import rank_answers, served_store
 from ordinality.panel.managed_store import GivenRow, ManagedStore, NewItem, compared_rows
 from ordinality.panel.served_store import Act, BatchAnswer
 from ordinality.panel.set_questions import OddAnswerError, extensions, item_key, read_answer
 from ordinality.panel.store import moment
 from ordinality.panel.study_model import StudyModel
-from ordinality.tables.comparisons import set_weight
 
 SETS = [("best-worst", 4, 4), ("order", 3, 3), ("order", 5, 5)]
 

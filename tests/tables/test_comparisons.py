@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 
 from ordinality import tables
+from ordinality._answer_sets import set_weight
 from ordinality.tables import TableError, comparisons
-from ordinality.tables.comparisons import described_items, kind_of_answers, set_weight
+from ordinality.tables.comparisons import described_items, kind_of_answers
 
 GOOD = "left,right,winner\nRan,Ikiru,Ran\nIkiru,Solaris,tie\nSolaris,Ran,Ran\n"
 

@@ -1,6 +1,8 @@
 """What pages say of a study, and that they say it of the newest snapshot."""
 
 import re
+import subprocess
+import sys
 
 
 def put(served, sentence, kind="update", **other):
@@ -194,3 +196,12 @@ def test_items_are_listed_by_misfit_where_the_model_knows_it(served):
         page = admin.get(f"/admin/films/items{query}").text
         assert re.findall(r'data-label="Misfit">([^<]*)<', page)[:3] == wanted
     assert "Misfit 2.5" in admin.get(f"/admin/films/item?id={names[1]}").text
+
+
+def test_the_server_starts_without_numerics():
+    source = (
+        "import sys, ordinality.web.application, ordinality.panel.managed_store\n"
+        "print(sorted({'numpy', 'scipy', 'sklearn', 'narwhals'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
+    assert run.stdout == "[]\n", run.stderr

@@ -15,10 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
-from ..tables.choices import compared
-from ..tables.comparisons import best_worst_pairs, set_weight
+from .._answer_sets import best_worst_pairs, order_pairs, set_weight
 
 __all__ = [
     "KINDS",
@@ -142,9 +139,7 @@ def _pairs_of(kind: str, detail: Mapping[str, Any]) -> list[tuple[int, int]]:
     """Pairs that an answer about a set compares, the better item first."""
     if kind == "best_worst":
         return best_worst_pairs(detail["items"], detail["best"], detail["worst"])
-    order = detail["order"]
-    places = compared(np.arange(len(order), dtype=np.float64), neighbours=False)
-    return [(order[i], order[j]) for i, j in places.tolist()]
+    return order_pairs(detail["order"])
 
 
 def set_of(compared: Sequence[tuple[int, int, int]]) -> tuple[str, SetAnswer]:

@@ -15,18 +15,12 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from .._answer_sets import best_worst_pairs, set_weight
 from .choices import choices_to_pairs, compared
 from .columns import Table, TableError, column, counted, listed, nearest, parsed, words
 from .task import features_of
 
-__all__ = [
-    "AnswerTable",
-    "best_worst_pairs",
-    "comparisons",
-    "described_items",
-    "kind_of_answers",
-    "set_weight",
-]
+__all__ = ["AnswerTable", "comparisons", "described_items", "kind_of_answers"]
 
 Cells = list[str | None]
 
@@ -66,21 +60,6 @@ MOST = 10_000_000  # answers
 NOBODY = "(not named)"
 SIDE = "side"  # the covariate that is one for every answer
 RANK = re.compile(r"(?i)(rank|place|position)?[ _.#-]*(\d+)(st|nd|rd|th)?")
-
-# Weights of the pairs of one set that keep intervals honest, found by simulation at ratios of
-# signal to noise of 1 to 4: pairs of one set share the noise of its items.
-SET_WEIGHTS = {
-    "ranking": {2: 1.0, 3: 0.8, 4: 0.75, 5: 0.65},
-    "best-worst": {2: 1.0, 3: 0.8, 4: 0.75, 5: 0.65},
-    "choice": {2: 1.0, 3: 0.8, 4: 0.8},
-}
-# Without any signal the weight is the variance that independent pairs would give the score of
-# an item, over the true one: proportional to these for sets of q.
-DECREASE: dict[str, Callable[[int], float]] = {
-    "ranking": lambda q: 1 / (q + 1),
-    "best-worst": lambda q: (2 * q - 3) / (q - 1) ** 2,
-    "choice": lambda q: 1 / q,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,21 +226,6 @@ def kind_of_answers(names: Iterable[str]) -> str | None:
         if all(known & set(ROLES[role]) for role in roles):
             return kind
     return None
-
-
-def set_weight(kind: str, size: int) -> float:
-    """Weight of each pair of an answer about a set of items."""
-    known = SET_WEIGHTS[kind]
-    largest = max(known)
-    if size <= largest:
-        return known.get(size, 1.0)
-    return known[largest] * DECREASE[kind](size) / DECREASE[kind](largest)
-
-
-def best_worst_pairs(offered: Sequence[Any], best: Any, worst: Any) -> list[tuple[Any, Any]]:
-    """Pairs that the best and the worst of a set compare, the better item first."""
-    middle = [one for one in offered if one not in (best, worst)]
-    return [(best, worst), *((best, one) for one in middle), *((one, worst) for one in middle)]
 
 
 # ---------------------------------------------------------------- columns by role
