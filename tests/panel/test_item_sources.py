@@ -28,6 +28,40 @@ def test_columns_that_are_shown_are_no_features(tmp_path):
     assert found.folder == tmp_path
 
 
+def test_features_that_are_named_may_be_text(tmp_path):
+    path = tmp_path / "offers.csv"
+    path.write_text("name,brand,fare,hours,group\na,x,10,2,p\nb,y,20,3,p\nc,x,30,3,q\n")
+    found = read_source(path, features=["brand", "fare"])
+    assert [list(each.features.values()) for each in found.items] == [
+        [1.0, 0.0, 10.0], [0.0, 1.0, 20.0], [1.0, 0.0, 30.0],
+    ]  # fmt: skip
+    assert list(found.items[0].features) == ["brand: x", "brand: y", "fare"]
+    assert found.items[2].group == "q"
+
+
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        (["price"], "no column 'price'"),
+        (["same"], "same of .* has 1 different word; a feature has from 2 to 50"),
+        (["gap"], "gap is empty in line 3"),
+        (["flat"], "flat of .* has empty cells, or is the same for all items"),
+    ],
+)
+def test_columns_that_cannot_be_features_are_refused(tmp_path, features, said):
+    path = tmp_path / "offers.csv"
+    path.write_text("name,same,gap,flat\na,x,u,1\nb,x,,1\nc,x,v,1\n")
+    with pytest.raises(TableError, match=said):
+        read_source(path, features=features)
+
+
+def test_lists_and_folders_have_no_features(tmp_path):
+    (tmp_path / "films.txt").write_text("Ran\nIkiru\n")
+    for path in (tmp_path / "films.txt", tmp_path, "@baseball"):
+        with pytest.raises(TableError, match="no features"):
+            read_source(path, features=["year"])
+
+
 def test_a_list_has_a_name_a_line(tmp_path):
     path = tmp_path / "films.txt"
     path.write_text("Ran\n\nIkiru\n")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from . import Interruption
-from .options import check_input, may_write
+from .options import Names, check_input, may_write
 from .output import progress, results, say, show, tell
 
 if TYPE_CHECKING:
@@ -71,6 +71,12 @@ class _Goal(click.ParamType):
 @click.argument("items")
 @click.option("--key", metavar="COLUMN", help="Column of names. [default: the first of text]")
 @click.option(
+    "--features",
+    type=Names(),
+    metavar="A,B",
+    help="Columns that describe items, of numbers or of text. [default: those of numbers]",
+)
+@click.option(
     "--goal",
     type=_Goal(),
     metavar="order|top:K|best",
@@ -103,6 +109,7 @@ class _Goal(click.ParamType):
 def ask(
     items: str,
     key: str | None,
+    features: list[str] | None,
     goal: int | None,
     stop: float,
     most: int,
@@ -131,7 +138,7 @@ def ask(
         from ordinality.panel.item_list import read_items
         from ordinality.panel.store import AnswerStore
 
-        listing = read_items(items, key)
+        listing = read_items(items, key, features=features)
         if goal is None:
             goal = 5 if len(listing.features) > 10 else 0
         _refuse_goal(goal, len(listing.features))

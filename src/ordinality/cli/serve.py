@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from .options import check_input, may_write
+from .options import Names, check_input, may_write
 from .output import say, show_text
 
 if TYPE_CHECKING:
@@ -46,6 +46,12 @@ ME = "me"  # the judge of a study that has no others
 @click.argument("items")
 @click.option("--key", metavar="COLUMN", help="Column of names. [default: the first of text]")
 @click.option(
+    "--features",
+    type=Names(),
+    metavar="A,B",
+    help="Columns that describe items, of numbers or of text. [default: those of numbers]",
+)
+@click.option(
     "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True,
     help="Port to listen on; 0 takes any that is free.",
 )  # fmt: skip
@@ -70,6 +76,7 @@ ME = "me"  # the judge of a study that has no others
 def serve(
     items: str,
     key: str | None,
+    features: list[str] | None,
     port: int,
     host: str,
     public_url: str | None,
@@ -107,7 +114,7 @@ def serve(
             'type: pip install "ordinality[web]"'
         ) from None
     try:
-        source = read_source(items, key, look_at)
+        source = read_source(items, key, look_at, features)
     except RefusedError as problem:
         raise click.UsageError(problem.sentence) from None
     named = _read_judges(judges)
@@ -208,11 +215,14 @@ def _study(
         made = store.create_study(slug, {}, question=question, settings=settings)
         store.add(made.id, source.items)
     else:
-        known = {each.key for each in task.items.values()}
+        known = {each.key: each for each in task.items.values()}
         new = [each for each in source.items if each.key not in known]
+        old = (each for each in source.items if each.key in known)
+        if any(each.features != known[each.key].features for each in old):
+            notes.append("Items that are there keep the features that they had.")
         if new:
             store.add(task.id, new)
-            notes = [f"New items: {len(new)}."]
+            notes.append(f"New items: {len(new)}.")
         changed = replace(task.settings, **kind)
         if changed != task.settings:
             default = task.question == QUESTIONS[task.settings.kind]

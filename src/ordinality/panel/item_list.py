@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ..tables import Table, TableError, read
-from ..tables.columns import column, is_text, listed, numbers, words
+from ..tables.columns import column, counted, is_text, listed, numbers, words
 
 __all__ = ["ItemList", "read_items"]
 
 TEXT = (".txt", ".text", ".md", ".list", "")  # suffixes of files with a name a line
 MOST = 500  # items; a question about one of 600 takes half a second
+MANY_WORDS = 50  # different words of a feature
 
 
 class ItemList(NamedTuple):
@@ -23,11 +25,20 @@ class ItemList(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_items(path: str | Path, key: str | None = None, most: int = MOST) -> ItemList:
-    """Read the names of items from a file, and their features from its columns of numbers.
+def read_items(
+    path: str | Path,
+    key: str | None = None,
+    most: int = MOST,
+    features: Sequence[str] | None = None,
+) -> ItemList:
+    """Read the names of items from a file, and their features.
 
-    ``@NAME`` is the items that a table of the package compares.
+    Features are the columns of numbers, or those that are named; of text there is a column of
+    0 and 1 for each word. ``@NAME`` is the items that a table of the package compares.
     """
+    plain = str(path).startswith("@") or Path(path).suffix.lower() in TEXT
+    if features and plain:
+        raise TableError(f"{path} has no columns, and so no features {listed(features)}.")
     if str(path).startswith("@"):
         return ItemList({name: {} for name in _embedded(str(path))}, ())
     if Path(path).suffix.lower() in TEXT:
@@ -38,9 +49,13 @@ def read_items(path: str | Path, key: str | None = None, most: int = MOST) -> It
     table = read(path)
     key = _key_of(table) if key is None else key
     names = _different(words(column(table, key)), path, most)
-    kept = {name: values for name in table.names if name != key
-            if (values := _feature(table, name)) is not None}  # fmt: skip
-    rest = [name for name in table.names if name != key and name not in kept]
+    if features:
+        kept = {k: v for name in features for k, v in _named_feature(table, name).items()}
+        rest = []
+    else:
+        kept = {name: values for name in table.names if name != key
+                if (values := _feature(table, name)) is not None}  # fmt: skip
+        rest = [name for name in table.names if name != key and name not in kept]
     notes = [*table.notes]
     if kept:
         notes.append(f"Features of the items: {listed(list(kept))}.")
@@ -93,6 +108,30 @@ def _feature(table: Table, name: str) -> np.ndarray | None:
         return None
     values = numbers(series)
     return values if np.all(np.isfinite(values)) and np.ptp(values) > 0.0 else None
+
+
+def _named_feature(table: Table, name: str) -> dict[str, np.ndarray]:
+    """Columns of numbers for a column that was asked for; of text one for each word."""
+    series = column(table, name)
+    if not is_text(series.dtype):
+        values = _feature(table, name)
+        if values is None:
+            raise TableError(
+                f"{name} of {table.source} has empty cells, or is the same for all items; it "
+                "cannot be a feature."
+            )
+        return {name: values}
+    cells = words(series)
+    if None in cells:
+        row = cells.index(None) + 2
+        raise TableError(f"{name} is empty in line {row} of {table.source}; fill the cell.")
+    found = list(dict.fromkeys(str(cell) for cell in cells))
+    if not 2 <= len(found) <= MANY_WORDS:
+        raise TableError(
+            f"{name} of {table.source} has {counted(len(found), 'different word')}; a feature "
+            f"has from 2 to {MANY_WORDS} of them."
+        )
+    return {f"{name}: {word}": np.array([float(c == word) for c in cells]) for word in found}
 
 
 def _different(

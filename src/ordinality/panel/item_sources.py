@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,21 +32,24 @@ def read_source(
     path: str | Path,
     key: str | None = None,
     picture: Callable[[Path, str], MediaFile] | None = None,
+    features: Sequence[str] | None = None,
 ) -> ItemSource:
     """Read items; ``picture`` looks at a file of a folder and refuses what is no picture."""
     path = Path(path)
     if path.is_dir():
+        if features:
+            raise TableError(f"{path} is a folder, and has no columns, and so no features.")
         return _of_folder(path, picture)
-    listing = read_items(path, key, most=MANY)
+    listing = read_items(path, key, MANY, features)
     columns = {} if path.suffix.lower() in TEXT else _shown_columns(path)
     folder = path.parent
     items = []
-    for row, (name, features) in enumerate(listing.features.items()):
+    for row, (name, described) in enumerate(listing.features.items()):
         cell = {title: cells[row] for title, cells in columns.items()}
         image = cell.get("image")
         items.append(
             NewItem(
-                name, {k: v for k, v in features.items() if k not in SHOWN},
+                name, {k: v for k, v in described.items() if k not in SHOWN},
                 cell.get("title"), cell.get("text"),
                 picture(folder, image) if image and picture else None, cell.get("group"),
                 [each.strip() for each in (cell.get("not_for") or "").split(";") if each],
