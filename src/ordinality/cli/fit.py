@@ -99,7 +99,7 @@ Example:
 @click.option(
     "--budget",
     type=click.FloatRange(min=0),
-    default=120.0,
+    default=180.0,
     show_default=True,
     metavar="SECONDS",
     help="Processor time for --model auto, as estimated from the size of the table.",

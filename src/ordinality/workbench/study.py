@@ -377,7 +377,7 @@ def study_of(
     problem: Problem,
     name: str = "auto",
     *,
-    budget: float | None = 120.0,
+    budget: float | None = 180.0,
     max_seconds: float | None = None,
     n_splits: int | None = None,
     seed: int = 0,
@@ -396,7 +396,7 @@ def study_of(
     name : str, default="auto"
         A name of `MODELS`, or ``"auto"``: the average of several models, or below 60 rows the
         Gaussian process.
-    budget : float or None, default=120
+    budget : float or None, default=180
         Processor seconds for the automatic choice, as estimated from the size of the table:
         which models are tried does not depend on the machine. None for no limit. Models of
         more than 20,000 rows that cannot read them in blocks are fitted to as many as are
