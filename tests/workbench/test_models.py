@@ -166,7 +166,7 @@ def test_the_time_limit_is_reported(problem, few, slow):
     # The one with the lowest estimated cost is assessed nevertheless.
     assert [one.name for one in found.assessments] == ["linear"]
     stopped = {one.name: one.reason for one in found.skipped}
-    assert "stopped after 1 of 2 folds by the time limit of 1200 s" in stopped["plsor"]
+    assert "stopped after 1 of 2 folds by the time limit of 1800 s" in stopped["plsor"]
     assert "stopped after 0 of 2 folds" in stopped["svm"]
     assert any("the time limit was reached" in said for said in found.warnings)
     assert [one.name for one in found.baselines] == list(BASELINES)
