@@ -15,12 +15,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ordinality import OrdinalBoost, OrdinalTrees, levels, metrics, workbench
+from ordinality.boosting import cumulative_trees
 from ordinality.boosting.cumulative_loss import (
     fitted_thresholds,
     gradients,
     log_proba,
     scale_information,
 )
+from ordinality.experiments.league import problem
 
 VECTORS = json.loads((Path(__file__).parents[1] / "linear-vectors.json").read_text("utf-8"))
 
@@ -349,6 +351,28 @@ def test_the_multinomial_loss_learns_what_no_single_score_can():
     assert log_score(model, new, wanted) > 1.0
     assert len(model.thresholds_) == 3
     assert model.predict_latent(new).shape == (500,)
+
+
+def test_multinomial_trees_do_not_diverge_where_a_level_has_one_row(data_dir):
+    split = problem("nursery", 3)  # LightGBM's log score is 6.6 there
+    assert np.bincount(split.y)[1] == 1
+    model = OrdinalTrees(loss="multinomial", random_state=3).fit(split.X, split.y)
+    assert log_score(model, split.X_test, split.y_test) < 0.01
+
+
+def test_trees_that_raise_the_training_loss_are_taken_back(data, monkeypatch):
+    X, y, _ = data
+    monkeypatch.setattr(cumulative_trees, "_DIVERGED", -np.inf)  # at the second look
+    few = OrdinalTrees(60, loss="multinomial", validation_fraction=None).fit(X, y)
+    wanted = OrdinalTrees(25, loss="multinomial", validation_fraction=None)
+    monkeypatch.undo()
+    assert few.n_estimators_ == 25
+    monkeypatch.setattr(cumulative_trees, "_LIMIT", {})
+    monkeypatch.setattr(cumulative_trees, "_DIVERGED", -np.inf)
+    again = OrdinalTrees(60, loss="multinomial", validation_fraction=None).fit(X, y)
+    np.testing.assert_allclose(
+        again.predict_proba(X), wanted.fit(X, y).predict_proba(X), rtol=1e-6
+    )
 
 
 def test_the_multinomial_loss_is_that_of_lightgbm(data):
