@@ -6,6 +6,7 @@ this process, by the scheduler of Dask's configuration.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -73,6 +74,7 @@ def connect(address: str, timeout: float = 10.0) -> Any:
         import distributed
     except ModuleNotFoundError as missing:
         raise ModuleNotFoundError(_INSTALL, name=missing.name) from missing
+    gc.collect()  # a forgotten client, closed while this one starts, would wait for its lock
     try:
         client = distributed.Client(address, timeout=timeout)
     except (OSError, TimeoutError, ValueError) as wrong:
